@@ -1,0 +1,73 @@
+package core
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Who may give a command.
+type Who string
+
+// The groups of people a command may be limited to.
+const (
+	Anyone Who = "anyone" // who may talk in the place
+	Admins Who = "admins"
+)
+
+// Command is one row of the command table. The Discord registration, the Slack
+// manifest, the text parser and /help are made from it.
+type Command struct {
+	Name string // lower case, at most 32 letters
+	Help string // one line, at most 100 characters (Discord's limit for descriptions)
+	// Arg names the one free argument, empty for none; ArgHelp describes it.
+	Arg, ArgHelp string
+	// Complete is true when values of Arg are offered while typing.
+	Complete bool
+	Who      Who
+	// Urgent commands never wait behind a running turn and need no model.
+	Urgent bool
+}
+
+// Commands is the command table, in the order in which /help shows it. Treat it
+// as read-only.
+var Commands = []Command{
+	{Name: "model", Help: "Show or choose the model of this thread", Arg: "model", ArgHelp: "provider/model, an alias, a number from /models, @profile, or default", Complete: true, Who: Anyone, Urgent: true},
+	{Name: "models", Help: "List the models that you can choose", Who: Anyone, Urgent: true},
+	{Name: "status", Help: "Show which model is selected, which one answers, and why", Arg: "detail", ArgHelp: "why: tell the decisions of the last turn", Who: Anyone, Urgent: true},
+	{Name: "new", Help: "Start a new conversation in this thread", Arg: "model", ArgHelp: "default: go back to the default model as well", Who: Anyone},
+	{Name: "reset", Help: "Forget this conversation and start over", Who: Anyone},
+	{Name: "stop", Help: "Stop the answer that is being written", Who: Anyone, Urgent: true},
+	{Name: "retry", Help: "Answer the last message again", Who: Anyone},
+	{Name: "help", Help: "List the commands", Who: Anyone, Urgent: true},
+}
+
+// FindCommand looks a command up by its name, in any case.
+func FindCommand(name string) (Command, bool) {
+	name = strings.ToLower(name)
+	for _, c := range Commands {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Command{}, false
+}
+
+// ParseCommand reads a command from text: "/name args" or "!name args", where
+// name is in the table. Anything else, such as a path or an unknown word after
+// a slash, is no command but text.
+func ParseCommand(text string) (c Command, args string, ok bool) {
+	text = strings.TrimSpace(text)
+	if len(text) < 2 || text[0] != '/' && text[0] != '!' {
+		return Command{}, "", false
+	}
+	name := text[1:]
+	if i := strings.IndexFunc(name, unicode.IsSpace); i >= 0 {
+		name, args = name[:i], strings.TrimSpace(name[i:])
+	}
+	c, ok = FindCommand(name)
+	if !ok || c.Arg == "" && args != "" && text[0] == '!' {
+		// "!stop that, will you" is a sentence; "!stop" is a command.
+		return Command{}, "", false
+	}
+	return c, args, true
+}

@@ -1,0 +1,177 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"understudy/core"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/notices"
+)
+
+// Choice is the model that a session is set to. Only commands, imports and the
+// repair of impossible choices write it; a turn cannot, since the Tx it commits
+// through has no method for it.
+type Choice struct {
+	// Model is zero when the session follows its agent.
+	Model  llm.Ref         `json:"model,omitzero"`
+	Source failover.Source `json:"source,omitempty"` // of Model: user, legacy or auto
+	Since  time.Time       `json:"since,omitzero"`
+	// Lock is a profile id that a user tied the session to; it may stand
+	// without a Model.
+	Lock string `json:"lock,omitempty"`
+	// Origin and Probed belong to an auto choice of imported data: the model
+	// it stands in for, and when that was last tried.
+	Origin llm.Ref   `json:"origin,omitzero"`
+	Probed time.Time `json:"probed,omitzero"`
+}
+
+// Pending marks a choice that a running turn has not taken up yet. ID tells
+// one mark from the next, so that clearing an old one leaves a new one alone.
+type Pending struct {
+	ID    string  `json:"id"`
+	Model llm.Ref `json:"model"`
+	Lock  string  `json:"lock,omitempty"`
+}
+
+// Session is the record of one thread with one agent.
+type Session struct {
+	Key    core.Key `json:"key"`
+	Choice Choice   `json:"choice,omitzero"`
+
+	// The rest may be written by turns.
+
+	Pending *Pending `json:"pending,omitempty"`
+	// Fresh: no turn has begun since a user chose the model.
+	Fresh bool `json:"fresh,omitempty"`
+	// Pins are the profiles, by provider, that answered first here.
+	Pins        map[string]string `json:"pins,omitempty"`
+	Notice      notices.State     `json:"notice,omitzero"`
+	Compactions int               `json:"compactions,omitempty"`
+	Usage       llm.Usage         `json:"usage,omitzero"`
+	// Transcript is the id of the running transcript; a reset starts a new one.
+	Transcript string      `json:"transcript,omitempty"`
+	Answered   bool        `json:"answered,omitempty"` // the bot has answered here
+	Active     llm.Ref     `json:"active,omitzero"`    // who answered the last turn
+	LastActive time.Time   `json:"lastActive,omitzero"`
+	LastTurn   string      `json:"lastTurn,omitempty"`
+	Target     core.Target `json:"target,omitzero"` // of the last turn
+}
+
+// Inbound is a message in the inbox.
+type Inbound struct {
+	Seq     int64        `json:"seq"` // assigned by the store; rises in order of admission
+	Key     string       `json:"key"` // core.Message.InboxKey
+	Session core.Key     `json:"session"`
+	Message core.Message `json:"message"`
+	At      time.Time    `json:"at"` // when it was admitted
+	// Turn is set once a turn has begun for it. Tool is set before the first
+	// tool of that turn starts: such a turn is not run again by itself.
+	Turn string `json:"turn,omitempty"`
+	Tool bool   `json:"tool,omitempty"`
+}
+
+// Entry is one step of a transcript. Notices and errors are never part of it.
+type Entry struct {
+	Seq     int64       `json:"seq"` // assigned by the store, rising
+	Turn    string      `json:"turn"`
+	Message llm.Message `json:"message"`
+	Speaker string      `json:"speaker,omitempty"` // display name, for user messages
+	Model   llm.Ref     `json:"model,omitzero"`    // who said it, for answers
+	Profile string      `json:"profile,omitempty"`
+	Usage   llm.Usage   `json:"usage,omitzero"`
+	At      time.Time   `json:"at"`
+}
+
+// Turn is what is kept about one turn for "/status why" and "explain".
+type Turn struct {
+	ID       string             `json:"id"`
+	Session  core.Key           `json:"session"`
+	Inbox    string             `json:"inbox"` // the message it answers
+	Started  time.Time          `json:"started"`
+	Ended    time.Time          `json:"ended,omitzero"`
+	Selected llm.Ref            `json:"selected"`
+	Source   failover.Source    `json:"source"`
+	Active   llm.Ref            `json:"active,omitzero"` // zero when nobody answered
+	Chain    []llm.Ref          `json:"chain,omitempty"`
+	Attempts []failover.Attempt `json:"attempts,omitempty"`
+	Outcome  string             `json:"outcome,omitempty"` // answered, failed, stopped, silent, interrupted
+	Error    string             `json:"error,omitempty"`   // what the thread was told
+}
+
+// Tx is a change to one session and what belongs to it, made whole or not at
+// all. A function given to Commit may run more than once; it must change
+// nothing but through the Tx.
+type Tx interface {
+	// Session is the record as stored now; the zero record with its Key set
+	// when there is none yet.
+	Session() Session
+	// SetSession stores everything but the Choice, which it leaves as it is
+	// in the store.
+	SetSession(Session)
+	// Append adds to the transcript with the given id.
+	Append(transcript string, entries ...Entry)
+	// Queue adds delivery rows and returns them with IDs. A row whose turn,
+	// kind and part exist already replaces that row's Post, if it is open, and
+	// keeps its ID, State and PlatformID.
+	Queue(...delivery.Row) []delivery.Row
+	// Withdraw marks the open rows of a turn and kind as withdrawn.
+	Withdraw(turn string, kind core.PostKind, now time.Time)
+	// Begin notes that a turn has begun for an inbox row, and Settle that
+	// nothing is left to do for it.
+	Begin(inbox, turn string)
+	Settle(inbox string)
+	// SaveTurn stores the record of a turn, replacing an earlier one with the
+	// same ID.
+	SaveTurn(Turn)
+}
+
+// ChoiceTx is a Tx that may also write the choice.
+type ChoiceTx interface {
+	Tx
+	SetChoice(Choice)
+}
+
+// Inbox keeps messages from before they are acknowledged until they are
+// settled.
+type Inbox interface {
+	// Admit stores a message; fresh is false, and nothing changes, when its
+	// key is known, settled or not.
+	Admit(context.Context, Inbound) (row Inbound, fresh bool, err error)
+	// Change edits or drops a message for which no turn has begun; it reports
+	// whether it found one.
+	Change(context.Context, core.Change) (bool, error)
+	// Waiting are all unsettled rows, in order of Seq.
+	Waiting(context.Context) ([]Inbound, error)
+	// MarkTool sets Tool on an inbox row, durably.
+	MarkTool(ctx context.Context, inbox string) error
+}
+
+// Records keeps sessions. Lease is the fencing number of the holder; stores of
+// one process ignore it.
+type Records interface {
+	// Session is the record as stored, or the zero record with its Key set.
+	Session(context.Context, core.Key) (Session, error)
+	// Commit runs the change and returns once it is durable. An error of the
+	// function is returned as it is, and nothing is stored.
+	Commit(ctx context.Context, k core.Key, lease int64, change func(Tx) error) error
+	// CommitChoice is Commit for those who may write the choice.
+	CommitChoice(ctx context.Context, k core.Key, lease int64, change func(ChoiceTx) error) error
+}
+
+// History reads what was said and decided.
+type History interface {
+	// Transcript is the newest limit entries of a transcript, oldest first.
+	Transcript(ctx context.Context, k core.Key, transcript string, limit int) ([]Entry, error)
+	// Turn is the record of a turn; ok is false for an unknown id.
+	Turn(ctx context.Context, id string) (t Turn, ok bool, err error)
+}
+
+// Store is everything that the sessions need from a store.
+type Store interface {
+	Inbox
+	Records
+	History
+}
