@@ -48,7 +48,9 @@ func ParseRef(s string) (r Ref, ok bool) {
 	if !found || p == "" || m == "" || len(s) > 200 {
 		return Ref{}, false
 	}
-	if strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f || c == 0xfffd || c == '@' && strings.ContainsRune(p, c) }) {
+	if strings.ContainsFunc(s, func(c rune) bool {
+		return c <= ' ' || c == 0x7f || c == 0xfffd || c == '@' && strings.ContainsRune(p, c)
+	}) {
 		return Ref{}, false
 	}
 	return Ref{strings.ToLower(p), m}, true

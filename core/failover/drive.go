@@ -1,0 +1,373 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"understudy/core/llm"
+)
+
+// Config holds what an [Engine] works with.
+type Config struct {
+	Rules    Rules
+	Store    Store
+	Profiles func(ctx context.Context, agent, provider string) (Profiles, error)
+	// Skips is the auth skip cache; nil is off.
+	Skips *SkipCache
+	// Acquire takes a slot for one request and gives it back; nil is no limit.
+	Acquire func(context.Context) (release func(), err error)
+	// Now and After are the clock; nil is the real one.
+	Now   func() time.Time
+	After func(time.Duration) <-chan time.Time
+	Log   *slog.Logger
+}
+
+// Engine runs turns. It is safe for concurrent use.
+type Engine struct {
+	Config
+	throttles *Throttles
+}
+
+// New makes an engine; Store and Profiles are required.
+func New(c Config) *Engine {
+	if c.Skips == nil {
+		c.Skips = NewSkipCache(0)
+	}
+	if c.Acquire == nil {
+		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.After == nil {
+		c.After = time.After
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{Config: c, throttles: NewThrottles()}
+}
+
+// Hooks are how a turn asks its owner. All are optional.
+type Hooks struct {
+	// Discard drops output that nobody has seen, and reports false when
+	// something was shown: then nobody else may be asked.
+	Discard func() bool
+	// Pending is a choice of the user that this turn has not taken up, and
+	// Taken clears it, comparing ids. Changed is signalled when there is one.
+	Pending func(context.Context) (Switch, bool, error)
+	Taken   func(ctx context.Context, id string) error
+	Changed <-chan struct{}
+	// Status sends the status notice. It has 5 s.
+	Status func(context.Context)
+	// Attempted is told of every attempt once its outcome is known.
+	Attempted func(Attempt)
+}
+
+// Switch is a choice of model made while a turn runs.
+type Switch struct {
+	ID    string
+	Model llm.Ref
+	Lock  string
+}
+
+// Turn drives the run of one turn in time. End must be called.
+type Turn struct {
+	e     *Engine
+	run   *Run
+	hooks Hooks
+	told  int // attempts that were reported
+
+	mu     sync.Mutex
+	status struct {
+		due       time.Time
+		suspended bool // output has begun
+		sent      bool
+		armed     bool
+	}
+	ctx    context.Context // of the status notice
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// Begin starts a turn. The context bounds the turn's status notice, not its
+// calls.
+func (e *Engine) Begin(ctx context.Context, plan Plan, hooks Hooks) *Turn {
+	t := &Turn{e: e, run: NewRun(plan, e.Rules, e.throttles, e.Skips), hooks: hooks}
+	t.ctx, t.cancel = context.WithCancel(ctx)
+	return t
+}
+
+// Plan is the plan as it stands.
+func (t *Turn) Plan() Plan { return t.run.Plan() }
+
+// Attempts are all attempts so far.
+func (t *Turn) Attempts() []Attempt { return t.run.Attempts() }
+
+// Answer tells who answered a call.
+type Answer struct {
+	Model   llm.Ref
+	Profile string
+	// Pin: the session may be pinned to Profile.
+	Pin bool
+}
+
+// Call makes one model call of the turn: it asks candidate after candidate
+// until one answers. ask makes the request; its error is an *llm.Error for a
+// failure of the provider, anything else is a fault of the program. The error
+// of Call is a *SummaryError.
+func (t *Turn) Call(ctx context.Context, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, error) {
+	defer t.report(ctx, false)
+	for {
+		if err := t.takeSwitch(ctx); err != nil {
+			return t.broke(err)
+		}
+		release, err := t.e.Acquire(ctx)
+		if err != nil {
+			return t.stopped(err)
+		}
+		v, err := t.view(ctx)
+		if err != nil {
+			release()
+			return t.broke(err)
+		}
+		step := t.run.Next(v)
+		if step.Kind != Ask {
+			release()
+		}
+		switch step.Kind {
+		case GaveUp:
+			return Answer{}, step.Err
+		case Wait:
+			t.report(ctx, false)
+			t.armStatus()
+			if err := t.wait(ctx, step.Until); err != nil {
+				return t.stopped(err)
+			}
+		case Ask:
+			answer, done, err := t.ask(ctx, step, ask)
+			release()
+			if done {
+				return answer, err
+			}
+		}
+	}
+}
+
+// ask makes one request and books its outcome. done is false when the run must
+// be asked again.
+func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, bool, error) {
+	if ctx.Err() != nil {
+		t.run.Unasked()
+		a, err := t.stopped(ctx.Err())
+		return a, true, err
+	}
+	ref := step.Attempt.Model
+	client, err := step.Profile.Client(ctx)
+	if err == nil {
+		err = ask(ctx, client, ref)
+	}
+	v, verr := t.view(context.WithoutCancel(ctx))
+	if verr != nil {
+		a, err := t.broke(verr)
+		return a, true, err
+	}
+	var failure *llm.Error
+	switch {
+	case err == nil:
+		b, pin := t.run.Won(v)
+		t.withdraw()
+		if err := t.book(ctx, b); err != nil {
+			t.e.Log.ErrorContext(ctx, "the answer could not be booked", "profile", b.Profile, "err", err)
+		}
+		t.report(ctx, true)
+		return Answer{Model: ref, Profile: step.Profile.ID, Pin: pin}, true, nil
+	case errors.As(err, &failure):
+		shown := t.hooks.Discard != nil && !t.hooks.Discard()
+		b := t.run.Failed(v, failure, shown)
+		if failure.Reason != llm.Abort {
+			if err := t.book(ctx, b); err != nil {
+				a, err := t.broke(err)
+				return a, true, err
+			}
+		}
+		t.resumeStatus()
+		t.report(ctx, false)
+		return Answer{}, false, nil
+	}
+	a, err := t.broke(err)
+	return a, true, err
+}
+
+// view reads what the run decides on.
+func (t *Turn) view(ctx context.Context) (View, error) {
+	plan := t.run.Plan()
+	states, err := t.e.Store.States(ctx, plan.Agent)
+	if err != nil {
+		return View{}, fmt.Errorf("reading the profile states: %w", err)
+	}
+	profiles := map[string]Profiles{}
+	for _, ref := range plan.Chain {
+		if _, ok := profiles[ref.Provider]; ok {
+			continue
+		}
+		ps, err := t.e.Profiles(ctx, plan.Agent, ref.Provider)
+		if err != nil {
+			return View{}, fmt.Errorf("reading the profiles of %s: %w", ref.Provider, err)
+		}
+		profiles[ref.Provider] = ps
+	}
+	return View{Now: t.e.Now(), States: states, Profiles: func(p string) Profiles { return profiles[p] }}, nil
+}
+
+// book writes an outcome to the store, also when the turn was cancelled
+// meanwhile: it happened.
+func (t *Turn) book(ctx context.Context, b Booking) error {
+	ctx = context.WithoutCancel(ctx)
+	var after State
+	err := t.e.Store.UpdateState(ctx, t.run.Plan().Agent, b.Profile, func(s State) State {
+		s = t.e.Rules.Clamp(s, b.At)
+		if b.Error == nil {
+			after = Succeed(s, b.Model, b.At)
+		} else {
+			after = t.e.Rules.Fail(s, b.Profile, b.Model, b.Error, b.At)
+		}
+		return after
+	})
+	if err != nil {
+		return fmt.Errorf("booking the outcome on %s: %w", b.Profile, err)
+	}
+	t.run.Booked(b, after)
+	return nil
+}
+
+func (t *Turn) wait(ctx context.Context, until time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.e.After(until.Sub(t.e.Now())):
+	case <-t.hooks.Changed:
+	}
+	return nil
+}
+
+// takeSwitch takes up what the user chose since the last request.
+func (t *Turn) takeSwitch(ctx context.Context) error {
+	if t.hooks.Pending == nil {
+		return nil
+	}
+	s, ok, err := t.hooks.Pending(ctx)
+	if err != nil || !ok {
+		return err
+	}
+	v, err := t.view(ctx)
+	if err != nil {
+		return err
+	}
+	t.run.Switch(v, s.Model, s.Lock)
+	return t.hooks.Taken(ctx, s.ID)
+}
+
+func (t *Turn) stopped(err error) (Answer, error) {
+	e := &llm.Error{Reason: llm.Abort, Err: err}
+	plan := t.run.Plan()
+	return Answer{}, &SummaryError{Plan: plan, Attempts: t.run.Attempts(), Final: e}
+}
+
+func (t *Turn) broke(err error) (Answer, error) {
+	if errors.Is(err, context.Canceled) {
+		return t.stopped(err)
+	}
+	t.run.Broke(View{Now: t.e.Now()}, err)
+	return Answer{}, t.run.lost
+}
+
+// report hands new attempts to the hook and new decisions to the log.
+func (t *Turn) report(ctx context.Context, settle bool) {
+	if t.hooks.Attempted != nil {
+		for ; t.told < len(t.run.attempts); t.told++ {
+			t.hooks.Attempted(t.run.attempts[t.told])
+		}
+	}
+	for _, d := range t.run.Decisions(settle) {
+		logDecision(ctx, t.e.Log, t.run.Plan(), d)
+	}
+}
+
+// Output tells that assistant output has begun: a status notice that is due
+// later would only disturb.
+func (t *Turn) Output() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status.suspended = true
+}
+
+// Tool tells that a tool starts.
+func (t *Turn) Tool() {
+	t.run.ToolStarted()
+	t.Output()
+}
+
+// armStatus starts the timer of the status notice once it has a due time.
+func (t *Turn) armStatus() {
+	due, ok := t.run.StatusAt()
+	if !ok || t.hooks.Status == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.status.armed {
+		return
+	}
+	t.status.armed, t.status.due = true, due
+	t.wg.Go(func() {
+		if d := due.Sub(t.e.Now()); d > 0 {
+			select {
+			case <-t.ctx.Done():
+				return
+			case <-t.e.After(d):
+			}
+		}
+		t.sendStatus()
+	})
+}
+
+func (t *Turn) sendStatus() {
+	t.mu.Lock()
+	send := !t.status.suspended && !t.status.sent && t.ctx.Err() == nil
+	t.status.sent = t.status.sent || send
+	t.mu.Unlock()
+	if send {
+		ctx, cancel := context.WithTimeout(t.ctx, 5*time.Second)
+		defer cancel()
+		t.hooks.Status(ctx)
+	}
+}
+
+// resumeStatus lets the notice go out after all when output had begun and was
+// taken back.
+func (t *Turn) resumeStatus() {
+	t.mu.Lock()
+	t.status.suspended = t.run.tool
+	due := t.status.armed && !t.status.suspended && !t.status.sent && !t.e.Now().Before(t.status.due)
+	t.mu.Unlock()
+	if due {
+		t.wg.Go(t.sendStatus)
+	}
+}
+
+func (t *Turn) withdraw() {
+	t.Output()
+	t.cancel()
+}
+
+// End withdraws a status notice that was not sent and waits for one that is
+// being sent.
+func (t *Turn) End() {
+	t.cancel()
+	t.wg.Wait()
+}

@@ -1,0 +1,250 @@
+package notices
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/core/failover"
+	"understudy/core/llm"
+)
+
+// StillTrying is the status notice of a turn that waits out an overload.
+const StillTrying = "The AI service is temporarily overloaded. I’m still retrying; this may take a few minutes."
+
+// Interrupted ends an answer that was cut off after people saw a part of it.
+const Interrupted = "*(interrupted)*"
+
+// Moved is the notice that another model than the selected one answered.
+func Moved(active, selected llm.Ref, reason llm.Reason) string {
+	words := reason.Words()
+	if words == "" {
+		words = "unknown"
+	}
+	return fmt.Sprintf("↪️ Model Fallback: %s (selected %s; %s)", active, selected, words)
+}
+
+// Cleared is the notice that the selected model answers again.
+func Cleared(selected, was llm.Ref) string {
+	return fmt.Sprintf("↪️ Model Fallback cleared: %s (was %s)", selected, was)
+}
+
+// Failure is what a thread is told about a turn without an answer.
+func Failure(e *failover.SummaryError, now time.Time) string {
+	if len(e.Plan.Chain) == 0 {
+		return "I could not answer: no model is configured."
+	}
+	selected := e.Plan.Chain[0]
+	switch {
+	case e.Local != nil:
+		return "Something went wrong inside the bot, so this message has no answer. No model is to blame. Please try again; if it happens again, tell whoever runs this bot."
+	case e.TooManySwitches:
+		return "The model was changed too often while I was answering, so I stopped. Send your message again to get an answer."
+	}
+	var b strings.Builder
+	switch {
+	case e.Shown:
+		a := e.Attempts[len(e.Attempts)-1]
+		fmt.Fprintf(&b, "The answer above broke off: %s %s. ", a.Model, did(a.Cause()))
+		b.WriteString("Send /retry to have it answered again.")
+		return b.String()
+	case e.Final != nil && !e.Final.Advances():
+		return final(e, selected)
+	}
+	if e.Plan.Strict() {
+		strict(&b, e, selected)
+	} else {
+		exhausted(&b, e)
+	}
+	if s := soonest(e, now); s != "" {
+		b.WriteString(" " + s)
+	}
+	b.WriteString(" " + advice(e))
+	if e.Tool {
+		b.WriteString(" A tool had already run, so I did not start over.")
+	}
+	return b.String()
+}
+
+// final words a failure that no other model can cure.
+func final(e *failover.SummaryError, selected llm.Ref) string {
+	model := selected
+	if n := len(e.Attempts); n > 0 {
+		model = e.Attempts[n-1].Model
+	}
+	switch e.Final.Reason {
+	case llm.Refusal:
+		return fmt.Sprintf("%s declined to answer this message. You can rephrase it, or choose another model with /model.", model)
+	case llm.ContextOverflow:
+		return fmt.Sprintf("This conversation has become too long for %s. Start a new one with /new, or choose a model with a larger window with /model.", model)
+	case llm.Format:
+		return fmt.Sprintf("%s could not accept this request, and asking again would not help. Try /new, or another model with /model; the log has the details.", model)
+	}
+	return fmt.Sprintf("%s failed without saying why. Please try again, or choose another model with /model.", model)
+}
+
+// strict words the failure of a model that was to answer alone.
+func strict(b *strings.Builder, e *failover.SummaryError, selected llm.Ref) {
+	who := "was chosen for this thread"
+	switch e.Plan.Source {
+	case failover.FromAgent:
+		who = "is this agent’s only model"
+	case failover.FromCLI:
+		who = "was asked for"
+	}
+	reason := llm.Unclassified
+	if last := e.Last(); len(last) > 0 {
+		reason = last[len(last)-1].Cause()
+	}
+	fmt.Fprintf(b, "%s %s. It %s, so no other model was asked (strict).", selected, did(reason), who)
+	if e.Plan.Lock != "" && failover.ProviderOf(e.Plan.Lock) == selected.Provider {
+		fmt.Fprintf(b, " Only the profile %s may be used here.", e.Plan.Lock)
+	}
+}
+
+// exhausted words the failure of a whole chain.
+func exhausted(b *strings.Builder, e *failover.SummaryError) {
+	last := e.Last()
+	if len(last) == 1 {
+		fmt.Fprintf(b, "%s %s, and there is no other model to ask.", last[0].Model, did(last[0].Cause()))
+		return
+	}
+	switch e.Kind() {
+	case failover.AllRateLimited:
+		b.WriteString("All models are temporarily rate-limited")
+	case failover.AllOverloaded:
+		b.WriteString("All models are temporarily overloaded")
+	case failover.AllTransient:
+		b.WriteString("No model could be reached: all timed out or had server errors")
+	case failover.AllBilling:
+		b.WriteString("No model could answer: every account is out of credit")
+	case failover.AllAuth:
+		b.WriteString("No model could answer: no credential was accepted")
+	default:
+		b.WriteString("No model could answer: ")
+		for i, a := range last {
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			fmt.Fprintf(b, "%s %s", a.Model, did(a.Cause()))
+		}
+		b.WriteString(".")
+		return
+	}
+	names := make([]string, len(last))
+	for i, a := range last {
+		names[i] = a.Model.String()
+	}
+	fmt.Fprintf(b, " (%s).", strings.Join(names, ", "))
+}
+
+// soonest tells when it is worth trying again, where that is known.
+func soonest(e *failover.SummaryError, now time.Time) string {
+	d := e.Soonest.Sub(now)
+	if e.Soonest.IsZero() || d <= 0 {
+		return ""
+	}
+	switch e.Kind() {
+	case failover.AllBilling, failover.AllAuth:
+		return "" // waiting is not what helps
+	}
+	return "Earliest retry in " + About(d) + "."
+}
+
+// advice tells what the reader can do.
+func advice(e *failover.SummaryError) string {
+	switch e.Kind() {
+	case failover.AllBilling:
+		return "The account needs credit; whoever runs this bot has to add it."
+	case failover.AllAuth:
+		return "Whoever runs this bot has to renew the credential."
+	}
+	if e.Plan.Strict() && e.Plan.Source != failover.FromAgent {
+		return "Try again later, or use /model default to allow other models."
+	}
+	return "Please try again later."
+}
+
+// did says what a model did, for the middle of a sentence.
+func did(r llm.Reason) string {
+	switch r {
+	case llm.RateLimit:
+		return "is rate-limited"
+	case llm.Overloaded:
+		return "is overloaded"
+	case llm.Timeout:
+		return "did not answer in time"
+	case llm.ServerError:
+		return "had a server error"
+	case llm.Billing:
+		return "is out of credit"
+	case llm.Auth, llm.AuthPermanent:
+		return "did not accept the credential"
+	case llm.ModelNotFound:
+		return "is not available"
+	case llm.MissingAuth:
+		return "has no credential configured"
+	case llm.UnknownProvider:
+		return "belongs to a provider that is not configured"
+	case llm.EmptyResponse:
+		return "gave an empty answer"
+	case llm.Abort:
+		return "was stopped"
+	}
+	return "failed for an unknown reason"
+}
+
+// About is a duration in words, rounded the way people speak of waits.
+func About(d time.Duration) string {
+	unit := func(n int, name string) string {
+		if n == 1 {
+			return "about 1 " + name
+		}
+		return fmt.Sprintf("about %d %ss", n, name)
+	}
+	switch {
+	case d < 90*time.Second:
+		return unit(max(1, int((d+time.Second-1)/time.Second)), "second")
+	case d < 90*time.Minute:
+		return unit(int((d+30*time.Second)/time.Minute), "minute")
+	case d < 36*time.Hour:
+		return unit(int((d+30*time.Minute)/time.Hour), "hour")
+	}
+	return unit(int((d+12*time.Hour)/(24*time.Hour)), "day")
+}
+
+// Why tells the attempts of a turn in plain words, one line each.
+func Why(attempts []failover.Attempt) []string {
+	var lines []string
+	for _, a := range attempts {
+		who := a.Model.String()
+		if a.Profile != "" {
+			who += " with " + a.Profile
+		}
+		switch {
+		case a.Switched:
+			lines = append(lines, fmt.Sprintf("%s was left, because another model was chosen", a.Model))
+		case a.Won && a.Probe:
+			lines = append(lines, who+" answered, although it had been blocked")
+		case a.Won:
+			lines = append(lines, who+" answered")
+		case a.Skipped:
+			line := fmt.Sprintf("%s was not asked: it %s", a.Model, did(a.Cause()))
+			if !a.Until.IsZero() {
+				line += ", until " + a.Until.UTC().Format("15:04:05 MST on 2 January")
+			}
+			lines = append(lines, line)
+		default:
+			line := fmt.Sprintf("%s %s", who, did(a.Reason))
+			if a.Status != 0 {
+				line += fmt.Sprintf(" (status %d)", a.Status)
+			}
+			if a.Probe {
+				line += "; it was blocked and only tried again"
+			}
+			lines = append(lines, line)
+		}
+	}
+	return slices.Clip(lines)
+}
