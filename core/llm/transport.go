@@ -1,0 +1,351 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Timeouts bound one request to a provider; a zero field takes its default.
+// They are deadlines of this program: when one passes, the request ends with a
+// *[TimeoutError].
+type Timeouts struct {
+	Connect   time.Duration // until a connection stands, TLS included: 10 s
+	FirstByte time.Duration // from the request to the first byte of the answer's body: 120 s
+	Idle      time.Duration // between two bytes of the answer: 60 s
+	Attempt   time.Duration // the whole request: 10 min
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&t.Connect, 10*time.Second)
+	set(&t.FirstByte, 120*time.Second)
+	set(&t.Idle, 60*time.Second)
+	set(&t.Attempt, 10*time.Minute)
+	return t
+}
+
+// TimeoutError says which deadline of [Timeouts] ended a request.
+type TimeoutError struct {
+	Phase string // "connection", "first byte", "next byte" or "end"
+	After time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("no %s of the provider's answer within %v", e.Phase, e.After)
+}
+
+// Timeout and Temporary make it a [net.Error].
+func (e *TimeoutError) Timeout() bool   { return true }
+func (e *TimeoutError) Temporary() bool { return true }
+
+// MaxAnswer is the most of one answer that is read, in bytes on the wire. No
+// model writes as much; a broken or hostile server could.
+const MaxAnswer = 32 << 20
+
+// errAnswerTooLarge and errSecondRequest are what a provider or an SDK gets
+// that breaks the rules of [Attempt].
+var (
+	errAnswerTooLarge = fmt.Errorf("the answer is larger than %d MiB and was cut off", MaxAnswer>>20)
+	errSecondRequest  = errors.New("a second request within one call was not sent")
+)
+
+// Transport carries the requests of every client to every provider. It pools
+// connections, so that one value serves the whole program; it is safe for
+// concurrent use. A client takes one [Attempt] from it for each call.
+type Transport struct {
+	base   http.RoundTripper
+	limits Timeouts
+}
+
+// NewTransport makes a Transport over base. A nil base is a connection pool of
+// its own, with the proxy of the environment; another one may be given for
+// tests.
+func NewTransport(base http.RoundTripper, limits Timeouts) *Transport {
+	limits = limits.withDefaults()
+	if base == nil {
+		dialer := &net.Dialer{Timeout: limits.Connect, KeepAlive: 30 * time.Second}
+		base = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         dialer.DialContext,
+			TLSHandshakeTimeout: limits.Connect,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: 64,
+			// Shorter than the idle limit of the usual load balancer: a request on
+			// a connection that the other side just closed cannot be repeated here.
+			IdleConnTimeout: 45 * time.Second,
+			// A compressed event stream arrives in lumps.
+			DisableCompression: true,
+		}
+	}
+	return &Transport{base: base, limits: limits}
+}
+
+// CloseIdle closes the pooled connections that nobody uses now.
+func (t *Transport) CloseIdle() {
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
+}
+
+// Attempt is one request and what was seen of its answer. It stands where an
+// SDK wants an HTTP client (Do) or a transport (RoundTrip), and holds two
+// promises whatever the SDK does: it sends one request only, and it follows no
+// redirect. The answer's status, headers and, unless it is an event stream, the
+// first MaxBody bytes are kept for [Attempt.Failure] and replayed to the SDK.
+//
+// An Attempt belongs to one call and is not safe for concurrent use. Close
+// ends it.
+type Attempt struct {
+	t       *Transport
+	secrets []string
+	guard   *guard // nil until the request is sent
+
+	status int
+	header http.Header
+	body   []byte
+	stream bool
+}
+
+// Attempt prepares one request. The secrets are blanked out of everything that
+// Failure gives, in case the provider echoes them.
+func (t *Transport) Attempt(secrets ...string) *Attempt {
+	return &Attempt{t: t, secrets: secrets}
+}
+
+// Do sends the request; it is RoundTrip under the name that SDKs look for.
+func (a *Attempt) Do(req *http.Request) (*http.Response, error) { return a.RoundTrip(req) }
+
+// RoundTrip sends the request under the transport's deadlines.
+func (a *Attempt) RoundTrip(req *http.Request) (*http.Response, error) {
+	if a.guard != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, errSecondRequest
+	}
+	ctx, guard := newGuard(req.Context(), a.t.limits)
+	a.guard = guard
+	resp, err := a.t.base.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		guard.end()
+		return nil, guard.explain(err)
+	}
+	a.status, a.header = resp.StatusCode, a.hideHeader(resp.Header)
+	a.stream = isEventStream(resp)
+	body := &guardedBody{rc: resp.Body, guard: guard}
+	resp.Body = body
+	if !a.stream {
+		a.capture(resp, body)
+	}
+	return resp, nil
+}
+
+// capture keeps the head of the answer and puts it back in front of the rest.
+// A body that breaks off keeps what came: status and headers still count.
+func (a *Attempt) capture(resp *http.Response, body io.ReadCloser) {
+	head, err := io.ReadAll(io.LimitReader(body, MaxBody))
+	a.body = a.Hide(head)
+	rest := io.Reader(body)
+	if err != nil {
+		rest = failingReader{err}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), body}
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+func isEventStream(resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return false
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "text/event-stream" || kind == "application/vnd.amazon.eventstream"
+}
+
+// Streaming reports whether the answer is a successful event stream.
+func (a *Attempt) Streaming() bool { return a.stream }
+
+// EndWithin gives the answer a new, short deadline. Clients use it once they
+// saw the terminal event: what follows it (a token count, the end of the body)
+// is welcome, but nobody waits long for it.
+func (a *Attempt) EndWithin(wait time.Duration) {
+	if a.guard != nil {
+		a.guard.whole.Reset(wait)
+	}
+}
+
+// Close ends the attempt. An answer that was not read to its end loses its
+// connection, so that the provider stops at once.
+func (a *Attempt) Close() {
+	if a.guard != nil {
+		a.guard.end()
+	}
+}
+
+// Failure describes how the call failed as far as the transport saw it. ctx is
+// the caller's own context, err what the transport or the SDK said, nil when
+// the answer itself is the failure. The client fills in the rest.
+func (a *Attempt) Failure(ctx context.Context, err error) Failure {
+	if err != nil && a.holdsSecret(err.Error()) {
+		err = errors.New(string(a.Hide([]byte(err.Error()))))
+	}
+	return Failure{
+		Status:    a.status,
+		Header:    a.header,
+		Body:      a.body,
+		Stream:    a.stream,
+		Empty:     a.status/100 == 2 && !a.stream && len(bytes.TrimSpace(a.body)) == 0,
+		Cancelled: ctx.Err() != nil,
+		Err:       err,
+	}
+}
+
+// Hide blanks the attempt's secrets out of b.
+func (a *Attempt) Hide(b []byte) []byte {
+	for _, s := range a.secrets {
+		if s != "" {
+			b = bytes.ReplaceAll(b, []byte(s), []byte("[secret]"))
+		}
+	}
+	return b
+}
+
+// hideHeader copies a header without secrets and without cookies, which are
+// secrets too.
+func (a *Attempt) hideHeader(from http.Header) http.Header {
+	header := from.Clone()
+	header.Del("Set-Cookie")
+	for _, values := range header {
+		for i, v := range values {
+			values[i] = string(a.Hide([]byte(v)))
+		}
+	}
+	return header
+}
+
+func (a *Attempt) holdsSecret(text string) bool {
+	for _, s := range a.secrets {
+		if s != "" && strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseBaseURL checks the address of a provider. Credentials do not belong into
+// it: addresses are logged.
+func ParseBaseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, errors.New("the base URL cannot be read; write one like https://host/v1")
+	case u.User != nil:
+		return nil, errors.New("the base URL holds a user name or password; put the key into a profile instead")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, fmt.Errorf("the base URL %q must begin with http:// or https:// and name a host", s)
+	}
+	return u, nil
+}
+
+// guard holds the deadlines of one request. Each of them cancels the request's
+// context with a *TimeoutError as its cause.
+type guard struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	limits Timeouts
+
+	whole, connect, first, idle *time.Timer
+}
+
+func newGuard(parent context.Context, limits Timeouts) (context.Context, *guard) {
+	ctx, cancel := context.WithCancelCause(parent)
+	g := &guard{ctx: ctx, cancel: cancel, limits: limits}
+	g.whole = g.deadline("end", limits.Attempt)
+	g.first = g.deadline("first byte", limits.FirstByte)
+	g.connect = g.deadline("connection", limits.Connect)
+	g.connect.Stop()
+	g.idle = g.deadline("next byte", limits.Idle)
+	g.idle.Stop()
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { g.connect.Reset(limits.Connect) },
+		GotConn: func(httptrace.GotConnInfo) { g.connect.Stop() },
+	}), g
+}
+
+func (g *guard) deadline(phase string, after time.Duration) *time.Timer {
+	return time.AfterFunc(after, func() { g.cancel(&TimeoutError{phase, after}) })
+}
+
+// end releases everything and drops the connection if it is still in use.
+func (g *guard) end() {
+	g.stop()
+	g.cancel(nil)
+}
+
+func (g *guard) stop() {
+	for _, t := range []*time.Timer{g.whole, g.connect, g.first, g.idle} {
+		t.Stop()
+	}
+}
+
+// explain puts the deadline that passed in the place of the cancellation that
+// it looks like.
+func (g *guard) explain(err error) error {
+	var timeout *TimeoutError
+	if errors.As(context.Cause(g.ctx), &timeout) {
+		return timeout
+	}
+	return err
+}
+
+// guardedBody counts silence only while somebody waits for a byte, so that a
+// slow reader is never taken for a slow provider.
+type guardedBody struct {
+	rc    io.ReadCloser
+	guard *guard
+	read  int64
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	if b.read > 0 {
+		b.guard.idle.Reset(b.guard.limits.Idle)
+	}
+	n, err := b.rc.Read(p)
+	b.guard.idle.Stop()
+	if n > 0 && b.read == 0 {
+		b.guard.first.Stop()
+	}
+	b.read += int64(n)
+	switch {
+	case b.read > MaxAnswer:
+		b.guard.end()
+		return n, errAnswerTooLarge
+	case errors.Is(err, io.EOF):
+		b.guard.stop()
+	case err != nil:
+		err = b.guard.explain(err)
+	}
+	return n, err
+}
+
+func (b *guardedBody) Close() error {
+	b.guard.end()
+	return b.rc.Close()
+}
