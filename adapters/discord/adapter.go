@@ -1,0 +1,222 @@
+// Package discord is the Discord half of the bot: it turns what people say
+// there into [core.Message] values and posts what the bot says.
+//
+// What is promised. A message reaches the handler before the gateway reads on;
+// when the handler cannot store it, it is offered again for some minutes, and
+// what comes after it waits behind it, so that order is kept. A message may
+// reach the handler more than once (a resumed connection, the reading of what
+// was missed), always with the same inbox key. After a gap that Discord does
+// not replay, conversations that were active before are read again, oldest
+// message first, within bounds. Nothing that Discord sends makes the process
+// fail; what cannot be understood is passed over.
+//
+// Who may talk is decided once, by one function, for messages, commands,
+// completions and menus alike, before anything is answered.
+//
+// Posts of one conversation leave one at a time, answers before notices. An
+// error says whether a post may have happened; a second post with the same
+// nonce does not make a second message within some minutes, and [Adapter.Find]
+// looks further back. No text of the bot can mention anybody.
+//
+// A message that mentions the bot in a text channel is answered in a thread of
+// its own. The thread's id is the message's, so that the conversation has its
+// key before the thread exists; the first post opens it.
+//
+// All methods are safe for concurrent use; Run is called once at a time.
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"understudy/core"
+)
+
+// The policies for direct messages.
+const (
+	DMOpen      = "open"      // everybody
+	DMAllowlist = "allowlist" // users who are named in Allow
+	DMOff       = "off"
+)
+
+// The rules about mentions in shared places.
+const (
+	MentionAlways       = "always"        // only messages that address the bot
+	MentionUntilEngaged = "until-engaged" // and those in threads, where the sessions decide
+	MentionNever        = "never"         // every message is meant for the bot
+)
+
+// Config are the settings of one bot account.
+type Config struct {
+	Account string      // its name in keys; "default" if empty
+	Token   core.Secret // the bot token, without "Bot "
+	// APIURL and GatewayURL lead somewhere else than to Discord; GatewayURL is
+	// asked for at APIURL when it is empty.
+	APIURL, GatewayURL string
+	// Allow says who may talk to the bot in shared places. An entry is the id
+	// of a guild, category, channel or thread, or "*" for all of them; the id
+	// of a user or role, who then may talk everywhere; or "user:<id>" or
+	// "role:<id>". When there are entries of the last form, only those people
+	// may talk, in the places that are named, or everywhere if none is. Bots
+	// and webhooks must be named by their user id. Empty allows nobody.
+	Allow []string
+	// DM is the policy for direct messages; DMAllowlist if empty.
+	DM string
+	// RequireMention is one of the rules above; MentionUntilEngaged if empty.
+	RequireMention string
+	// NoAutoThread answers mentions in a text channel in the channel itself.
+	NoAutoThread bool
+	// Rate is how many requests a second the account may make; 50 if zero.
+	Rate int
+	Log  *slog.Logger // nothing is logged if nil
+	HTTP *http.Client // http.DefaultClient if nil
+}
+
+// Adapter is one bot account on Discord.
+type Adapter struct {
+	config  Config
+	rules   rules
+	log     *slog.Logger
+	rest    *rest
+	lanes   *lanes
+	places  *places
+	threads *threads
+	pace    pacing
+
+	mu     sync.Mutex
+	userID string // of the bot
+	appID  string
+	ready  atomic.Bool
+}
+
+var (
+	_ core.Platform = (*Adapter)(nil)
+	_ core.Finder   = (*Adapter)(nil)
+)
+
+// New checks the settings and makes an adapter. It does not connect.
+func New(c Config) (*Adapter, error) {
+	if c.Account == "" {
+		c.Account = "default"
+	}
+	if c.DM == "" {
+		c.DM = DMAllowlist
+	}
+	if c.RequireMention == "" {
+		c.RequireMention = MentionUntilEngaged
+	}
+	if c.APIURL == "" {
+		c.APIURL = defaultAPI
+	}
+	if c.Rate == 0 {
+		c.Rate = globalRate
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.HTTP == nil {
+		c.HTTP = http.DefaultClient
+	}
+	rules, err := parseRules(c.Allow)
+	errs := []error{err}
+	if !c.Token.Set() {
+		errs = append(errs, errors.New("the bot token is missing: copy it from "+portal+" (your application, Bot)"))
+	}
+	if c.Rate < 0 {
+		errs = append(errs, fmt.Errorf("the rate is %d requests a second: it must be positive", c.Rate))
+	}
+	errs = append(errs, oneOf("the policy for direct messages", c.DM, DMOpen, DMAllowlist, DMOff),
+		oneOf("the rule about mentions", c.RequireMention, MentionAlways, MentionUntilEngaged, MentionNever))
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("discord account %q: %w", c.Account, err)
+	}
+	a := &Adapter{config: c, rules: rules, log: c.Log.With("platform", "discord", "account", c.Account),
+		rest: newREST(c.Token.Reveal(), c.APIURL, c.HTTP), lanes: newLanes(c.Rate), pace: usualPace}
+	a.places = newPlaces(a.rest)
+	a.threads = newThreads(a)
+	return a, nil
+}
+
+func oneOf(what, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return fmt.Errorf("%s is %q: it must be one of %q", what, value, allowed)
+}
+
+// Ready reports whether the account is connected right now.
+func (a *Adapter) Ready() bool { return a.ready.Load() }
+
+// Run connects and hands what people say to h until the context ends, which is
+// no error. The only error is a *FatalError; everything else is tried again.
+// Posts can be sent before, during and after Run.
+func (a *Adapter) Run(ctx context.Context, h core.Handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	r := newRun(ctx, a, h)
+	defer func() {
+		a.ready.Store(false)
+		cancel()
+		r.wait()
+	}()
+	return r.connect(ctx)
+}
+
+// identity is who the bot is, as far as it is known without asking.
+func (a *Adapter) identity() (user, app string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.userID, a.appID
+}
+
+func (a *Adapter) identify(user, app string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.userID, a.appID = user, app
+}
+
+// self is the bot's user id, asked for if there was no connection yet.
+func (a *Adapter) self(ctx context.Context) (string, error) {
+	if user, _ := a.identity(); user != "" {
+		return user, nil
+	}
+	got, err := a.rest.do(ctx, http.MethodGet, "users/@me", nil)
+	if err != nil {
+		return "", err
+	}
+	var u wireUser
+	if err := json.Unmarshal(got.body, &u); err != nil {
+		return "", fmt.Errorf("read who the bot is: %w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.userID = u.ID
+	return u.ID, nil
+}
+
+// pacing are the times that connecting takes; tests shorten them.
+type pacing struct {
+	open    time.Duration   // to connect and be greeted
+	silence time.Duration   // without a heartbeat ack until the connection counts as dead
+	look    time.Duration   // between looks at that
+	retry   []time.Duration // before each further attempt; the last repeats
+	healthy time.Duration   // a connection that lived so long starts the schedule again
+	admit   []time.Duration // between offers of a message that could not be stored
+}
+
+var usualPace = pacing{
+	open:    30 * time.Second,
+	silence: 100 * time.Second,
+	look:    15 * time.Second,
+	retry:   []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
+	healthy: time.Minute,
+	admit: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
+		8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute},
+}

@@ -1,0 +1,270 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"understudy/core"
+)
+
+const (
+	// maxContent is what Discord takes in a message, in characters, and
+	// maxText what is planned with; the rest is for small additions.
+	// https://discord.com/developers/docs/resources/message#create-message
+	maxContent = 2000
+	maxText    = 1990
+	maxParts   = 10
+	// An edit a second and a fifth stays below five edits in five seconds.
+	firstPreview = time.Second
+	editEvery    = 1200 * time.Millisecond
+)
+
+// Flags of messages.
+const (
+	flagNoEmbeds  = 1 << 2
+	flagEphemeral = 1 << 6
+	flagSilent    = 1 << 12
+)
+
+// Routes that Discord limits on their own.
+const (
+	routePost    = "post"
+	routeEdit    = "edit" // shared by edits and deletions
+	routeTyping  = "typing"
+	routeThreads = "threads"
+	routeRead    = "read"
+	routeChannel = "channel"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// noMentions makes every mention in a text inert.
+func noMentions() object { return object{"parse": []string{}, "replied_user": false} }
+
+// Limits are Discord's.
+func (a *Adapter) Limits() core.Limits {
+	return core.Limits{MaxText: maxText, Count: utf8.RuneCountInString, MaxParts: maxParts,
+		FirstPreview: firstPreview, EditEvery: editEvery}
+}
+
+// Post sends one message. A thread that the target wants opened is opened
+// first; being in it is then the link to the message it was opened from, since
+// Discord refuses a reply to a message of another channel.
+func (a *Adapter) Post(ctx context.Context, p core.Post) (core.Posted, error) {
+	place, err := a.threads.open(ctx, p.Target)
+	if err == nil {
+		var posted core.Posted
+		if posted, err = a.post(ctx, place, p); err == nil {
+			return posted, nil
+		}
+	}
+	failed := sendError(err, true)
+	if failed.Permanent {
+		a.tellParent(ctx, p.Target, failed)
+	}
+	return core.Posted{}, failed
+}
+
+func (a *Adapter) post(ctx context.Context, place string, p core.Post) (core.Posted, error) {
+	body := object{"content": render(p), "allowed_mentions": noMentions()}
+	if p.Nonce != "" {
+		body["nonce"], body["enforce_nonce"] = p.Nonce, true
+	}
+	if quietKind(p.Kind) {
+		body["flags"] = flagSilent | flagNoEmbeds
+	}
+	if p.Link && p.Target.Opens == "" && p.Target.ReplyTo != "" {
+		body["message_reference"] = reference(p.Target.ReplyTo)
+	}
+	got, err := a.awake(ctx, place, routePost, class(p.Kind), http.MethodPost, messagesPath(place), body)
+	if err != nil {
+		return core.Posted{}, err
+	}
+	m, err := decodeOwn(got)
+	if err != nil {
+		return core.Posted{}, err
+	}
+	linked := p.Link && (m.Reference.MessageID != "" || p.Target.Opens != "" && place == p.Target.Thread.Channel)
+	return core.Posted{ID: m.ID, Linked: linked}, nil
+}
+
+// reference makes a message a reply that survives the deletion of the message
+// it replies to.
+func reference(id string) object {
+	return object{"message_id": id, "fail_if_not_exists": false}
+}
+
+// ownMessage is what is read back of a message of ours.
+type ownMessage struct {
+	ID        string
+	Content   string
+	Nonce     any
+	Author    wireUser
+	Timestamp string
+	Reference struct {
+		MessageID string `json:"message_id"`
+	} `json:"message_reference"`
+}
+
+func decodeOwn(raw []byte) (ownMessage, error) {
+	var m ownMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return m, fmt.Errorf("read Discord's answer to a message: %w", err)
+	}
+	if m.ID == "" {
+		return m, errors.New("read Discord's answer to a message: it has no id")
+	}
+	return m, nil
+}
+
+// Edit replaces the text of a message of ours.
+func (a *Adapter) Edit(ctx context.Context, id string, p core.Post) error {
+	place := a.threads.place(p.Target)
+	body := object{"content": render(p), "allowed_mentions": noMentions()}
+	_, err := a.awake(ctx, place, routeEdit, class(p.Kind), http.MethodPatch, messagePath(place, id), body)
+	if err != nil {
+		return sendError(err, false)
+	}
+	return nil
+}
+
+// Delete takes a message of ours away.
+func (a *Adapter) Delete(ctx context.Context, t core.Target, id string) error {
+	place := a.threads.place(t)
+	_, err := a.awake(ctx, place, routeEdit, whenFree, http.MethodDelete, messagePath(place, id), nil)
+	if err != nil && !refusedWith(err, codeUnknownMessage, codeUnknownChannel) {
+		return sendError(err, false)
+	}
+	return nil
+}
+
+// Working shows the typing indicator, which Discord ends after ten seconds or
+// with the next message. It is passed over while something is being sent to the
+// conversation, so that it never shows after an answer.
+func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
+	if !on {
+		return nil
+	}
+	place, err := a.threads.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := a.lanes.try(place, routeTyping); err != nil {
+		return nil // the message on its way says more than typing does
+	}
+	got, err := a.rest.do(ctx, http.MethodPost, "channels/"+place+"/typing", nil)
+	a.lanes.leave(place, routeTyping, got.head, err)
+	return err
+}
+
+const (
+	findPages = 5
+	findLimit = 100 // messages a page, the most that Discord gives
+)
+
+// Find looks for a message of ours with the nonce of p. Where Discord does not
+// tell nonces any more, a message of the same text since then counts as it.
+func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.Posted, bool, error) {
+	me, err := a.self(ctx)
+	if err != nil {
+		return core.Posted{}, false, err
+	}
+	place, after := a.threads.place(p.Target), snowflake(since)
+	for range findPages {
+		path := messagesPath(place) + "?limit=" + strconv.Itoa(findLimit) + "&after=" + strconv.FormatUint(after, 10)
+		got, err := a.request(ctx, place, routeRead, urgentFirst, http.MethodGet, path, nil)
+		if refusedWith(err, codeUnknownChannel) {
+			return core.Posted{}, false, nil // not even the thread was made
+		}
+		if err != nil {
+			return core.Posted{}, false, err
+		}
+		var page []ownMessage
+		if err := json.Unmarshal(got, &page); err != nil {
+			return core.Posted{}, false, fmt.Errorf("read the messages of %s: %w", place, err)
+		}
+		for _, m := range page {
+			if m.Author.ID == me && matches(m, p) {
+				linked := p.Link && (m.Reference.MessageID != "" || p.Target.Opens != "")
+				return core.Posted{ID: m.ID, Linked: linked}, true, nil
+			}
+			after = max(after, number(m.ID))
+		}
+		if len(page) < findLimit {
+			break
+		}
+	}
+	return core.Posted{}, false, nil
+}
+
+func matches(m ownMessage, p core.Post) bool {
+	if nonce, ok := m.Nonce.(string); ok && nonce != "" {
+		return nonce == p.Nonce
+	}
+	return m.Content == strings.TrimSpace(render(p)) // Discord trims
+}
+
+// awake makes a request to a conversation and wakes the thread first if it
+// turns out to be archived.
+func (a *Adapter) awake(ctx context.Context, place, route string, class int, method, path string, body any) ([]byte, error) {
+	got, err := a.request(ctx, place, route, class, method, path, body)
+	if !refusedWith(err, codeThreadArchived) {
+		return got, err
+	}
+	change := object{"archived": false}
+	if _, err := a.request(ctx, place, routeChannel, class, http.MethodPatch, "channels/"+place, change); err != nil {
+		return nil, err
+	}
+	return a.request(ctx, place, route, class, method, path, body)
+}
+
+// request waits for its turn in the conversation and makes one request.
+func (a *Adapter) request(ctx context.Context, place, route string, class int, method, path string, body any) ([]byte, error) {
+	if err := a.lanes.enter(ctx, place, route, class); err != nil {
+		return nil, &unsent{err}
+	}
+	got, err := a.rest.do(ctx, method, path, body)
+	a.lanes.leave(place, route, got.head, err)
+	return got.body, err
+}
+
+func messagesPath(place string) string { return "channels/" + place + "/messages" }
+
+func messagePath(place, id string) string { return messagesPath(place) + "/" + id }
+
+// quietKind reports whether a post stands beside the conversation: it is shown
+// small and notifies nobody.
+func quietKind(k core.PostKind) bool { return k == core.PostNotice || k == core.PostStatus }
+
+func class(k core.PostKind) int {
+	switch k {
+	case core.PostNotice, core.PostStatus, core.PostAdmin:
+		return whenFree
+	}
+	return urgentFirst
+}
+
+// discordEpoch is the first millisecond of Discord's ids.
+const discordEpoch = 1420070400000
+
+// snowflake is the smallest id that a message of that time can have.
+func snowflake(t time.Time) uint64 {
+	ms := t.UnixMilli() - discordEpoch
+	if ms <= 0 {
+		return 0
+	}
+	return uint64(ms) << 22
+}
+
+func number(id string) uint64 {
+	n, _ := strconv.ParseUint(id, 10, 64) // something else than a number is the oldest
+	return n
+}

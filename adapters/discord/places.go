@@ -1,0 +1,148 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// places knows the channels and threads that the bot can see. What the gateway
+// did not tell is asked for.
+type places struct {
+	rest *rest
+
+	mu       sync.Mutex
+	channels map[string]wireChannel         // of all guilds, without threads
+	threads  *bounded[wireChannel]          // those used lately
+	missing  *bounded[time.Time]            // asked for in vain, until then
+	byGuild  map[string]map[string]struct{} // channels by guild, to forget them with it
+}
+
+const (
+	lookupLimit = 2 * time.Second  // Discord wants interactions answered in three
+	missingFor  = 30 * time.Second // an unknown channel is not asked for again
+	manyMissing = 1000
+)
+
+func newPlaces(r *rest) *places {
+	return &places{rest: r, channels: map[string]wireChannel{}, threads: newBounded[wireChannel](manyPlaces),
+		missing: newBounded[time.Time](manyMissing), byGuild: map[string]map[string]struct{}{}}
+}
+
+func (p *places) learn(c wireChannel) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.put(c)
+}
+
+// put notes a channel. The lock is held.
+func (p *places) put(c wireChannel) {
+	if c.ID == "" {
+		return
+	}
+	if c.thread() {
+		p.threads.put(c.ID, c)
+		return
+	}
+	p.channels[c.ID] = c
+	if p.byGuild[c.GuildID] == nil {
+		p.byGuild[c.GuildID] = map[string]struct{}{}
+	}
+	p.byGuild[c.GuildID][c.ID] = struct{}{}
+}
+
+func (p *places) learnGuild(g wireGuild) {
+	id := g.ID
+	if id == "" {
+		id = g.GuildID
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, list := range [][]wireChannel{g.Channels, g.Threads} {
+		for _, c := range list {
+			c.GuildID = id // not told within a guild
+			p.put(c)
+		}
+	}
+}
+
+func (p *places) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.channels[id]; ok {
+		delete(p.byGuild[c.GuildID], id)
+		delete(p.channels, id)
+	}
+	p.threads.drop(id)
+}
+
+func (p *places) forgetGuild(guild string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.byGuild[guild] {
+		delete(p.channels, id)
+	}
+	delete(p.byGuild, guild)
+}
+
+func (p *places) known(id string) (wireChannel, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c, ok := p.channels[id]; ok {
+		return c, true
+	}
+	return p.threads.get(id)
+}
+
+// find looks a channel up and asks for it if it is not known.
+func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
+	if c, ok := p.known(id); ok {
+		return c, nil
+	}
+	p.mu.Lock()
+	until, missing := p.missing.get(id)
+	p.mu.Unlock()
+	if missing && time.Now().Before(until) {
+		return wireChannel{}, fmt.Errorf("channel %s could not be looked up a moment ago", id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	got, err := p.rest.do(ctx, http.MethodGet, "channels/"+id, nil)
+	var c wireChannel
+	if err == nil {
+		err = json.Unmarshal(got.body, &c)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil || c.ID != id {
+		p.missing.put(id, time.Now().Add(missingFor))
+		return wireChannel{}, fmt.Errorf("look up channel %s: %w", id, err)
+	}
+	if c.Type != typeDirect && c.Type != typeGroup {
+		p.put(c)
+	}
+	return c, nil
+}
+
+// chain is a channel followed by what holds it: a thread's channel, and the
+// channel's category, of which only the id matters.
+func (p *places) chain(ctx context.Context, id string) ([]wireChannel, error) {
+	c, err := p.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	all := []wireChannel{c}
+	if c.thread() {
+		if c, err = p.find(ctx, c.ParentID); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	if c.ParentID != "" {
+		all = append(all, wireChannel{ID: c.ParentID})
+	}
+	return all, nil
+}

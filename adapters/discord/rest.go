@@ -1,0 +1,169 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+)
+
+// defaultAPI is where Discord's REST interface is.
+const defaultAPI = "https://discord.com/api"
+
+// requestTimeout bounds one request. Discord sometimes holds a request for half
+// a minute before it fails; by then nobody waits any more.
+const requestTimeout = 10 * time.Second
+
+// rest makes single requests through discordgo. Its own rate limiter is passed
+// by, since that one sleeps without looking at a context, holds a channel's
+// other requests back while one is under way, and never forgets a route.
+type rest struct {
+	session *discordgo.Session // never opened; it knows the token
+	base    string             // ends in a slash
+	client  *http.Client
+}
+
+func newREST(token, api string, client *http.Client) *rest {
+	session, _ := discordgo.New("Bot " + token) // it has no way to fail
+	session.LogLevel = quiet
+	return &rest{session: session, base: strings.TrimRight(api, "/") + "/v10/", client: client}
+}
+
+// quiet keeps discordgo from writing to the standard log: what it would say is
+// seen and said by this package.
+const quiet = discordgo.LogError - 1
+
+// answer is what came back for a request: its body, and its headers even when
+// it is a refusal.
+type answer struct {
+	body []byte
+	head http.Header
+}
+
+// do makes one request, once. The error is a *refusal when Discord answered.
+func (r *rest) do(ctx context.Context, method, path string, body any) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return answer{}, &unsent{fmt.Errorf("encode %s: %w", route(method, path), err)}
+		}
+	}
+	tap := &tap{next: r.client.Transport}
+	if tap.next == nil {
+		tap.next = http.DefaultTransport
+	}
+	bucket := discordgo.NewRatelimiter().LockBucket("")
+	got, err := r.session.RequestWithLockedBucket(method, r.base+path, "application/json", raw, bucket, 0,
+		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0),
+		discordgo.WithClient(&http.Client{Transport: tap}))
+	if err == nil {
+		return answer{got, tap.head}, nil
+	}
+	return answer{head: tap.head}, explain(err, route(method, path), tap)
+}
+
+// tap keeps status and headers of a response, which discordgo does not give.
+type tap struct {
+	next   http.RoundTripper
+	status int
+	head   http.Header
+}
+
+func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err == nil {
+		t.status, t.head = response.StatusCode, response.Header
+	}
+	return response, err
+}
+
+// explain makes one error out of the many forms in which discordgo reports a
+// failure. URLs are left out: those of interactions hold tokens.
+func explain(err error, route string, t *tap) error {
+	if t.status == 0 {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return fmt.Errorf("%s: %w", route, err)
+	}
+	out := &refusal{route: route, status: t.status}
+	var (
+		limited *discordgo.RateLimitError
+		failed  *discordgo.RESTError
+	)
+	switch {
+	case errors.As(err, &limited):
+		out.message, out.retryAfter = limited.Message, limited.RetryAfter
+	case errors.As(err, &failed):
+		var body struct {
+			Code    int
+			Message string
+			Errors  map[string]any
+		}
+		_ = json.Unmarshal(failed.ResponseBody, &body) // a body of another form explains nothing
+		out.code, out.message, out.fields = body.Code, body.Message, body.Errors
+	}
+	if out.status == http.StatusTooManyRequests {
+		out.global = t.head.Get("X-RateLimit-Global") != "" || t.head.Get("X-RateLimit-Scope") == "global"
+		if out.retryAfter == 0 {
+			// A limit set in front of the API answers with a page of HTML.
+			out.retryAfter = seconds(t.head.Get("Retry-After"), time.Second)
+		}
+	}
+	return out
+}
+
+// seconds reads a header that states a number of seconds.
+func seconds(value string, otherwise time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || n < 0 || n > 86400 {
+		return otherwise
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+var tokenInPath = regexp.MustCompile(`^(interactions|webhooks)/[^/]+/[^/]+`)
+
+// route names a request in errors and logs.
+func route(method, path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return method + " " + tokenInPath.ReplaceAllString(path, "$1/…")
+}
+
+// gatewayLookup answers discordgo's question for the gateway's address, which
+// it always puts to discord.com, from the configured place.
+type gatewayLookup struct {
+	rest    *rest
+	gateway string // asked for when empty
+}
+
+func (g gatewayLookup) RoundTrip(r *http.Request) (*http.Response, error) {
+	if g.gateway != "" {
+		body, _ := json.Marshal(map[string]string{"url": g.gateway})
+		return respond(r, body), nil
+	}
+	got, err := g.rest.do(r.Context(), http.MethodGet, "gateway", nil)
+	if err != nil {
+		return nil, err
+	}
+	return respond(r, got.body), nil
+}
+
+func respond(r *http.Request, body []byte) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}
+}

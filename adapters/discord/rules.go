@@ -1,0 +1,114 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// rules say who may talk in shared places; see [Config].
+type rules struct {
+	everywhere bool
+	ids        map[string]bool // places; also people who may talk everywhere
+	users      map[string]bool // when set, with roles: only these people
+	roles      map[string]bool
+}
+
+func parseRules(allow []string) (rules, error) {
+	r := rules{ids: map[string]bool{}, users: map[string]bool{}, roles: map[string]bool{}}
+	for _, entry := range allow {
+		entry = strings.TrimSpace(entry)
+		into, id := r.ids, entry
+		if kind, rest, ok := strings.Cut(entry, ":"); ok {
+			id = rest
+			switch kind {
+			case "user":
+				into = r.users
+			case "role":
+				into = r.roles
+			default:
+				return rules{}, fmt.Errorf("allow has %q: an entry is an id, *, user:<id> or role:<id>", entry)
+			}
+		}
+		switch {
+		case entry == "":
+		case entry == "*":
+			r.everywhere = true
+		case strings.Trim(id, "0123456789") != "" || id == "":
+			return rules{}, fmt.Errorf("allow has %q: ids are numbers (in Discord: Settings, Advanced, Developer Mode, then Copy ID)", entry)
+		default:
+			into[id] = true
+		}
+	}
+	return r, nil
+}
+
+// speaker is who wants something, as the rules see him.
+type speaker struct {
+	id    string
+	roles []string
+	bot   bool // a bot or webhook
+}
+
+// place reports whether one of the ids, from the guild down, is named.
+func (r rules) place(ids []string) bool {
+	if r.everywhere || slices.ContainsFunc(ids, func(id string) bool { return r.ids[id] }) {
+		return true
+	}
+	// With nothing but people named, they may talk everywhere.
+	return len(r.ids) == 0 && len(r.users)+len(r.roles) > 0
+}
+
+// shared decides for places that others can read.
+func (r rules) shared(places []string, s speaker) bool {
+	has := func(named map[string]bool) bool {
+		return slices.ContainsFunc(s.roles, func(id string) bool { return named[id] })
+	}
+	if s.bot {
+		return r.ids[s.id] || r.users[s.id] && r.place(places)
+	}
+	if r.ids[s.id] || has(r.ids) {
+		return true
+	}
+	if len(r.users)+len(r.roles) > 0 && !r.users[s.id] && !has(r.roles) {
+		return false
+	}
+	return r.place(places)
+}
+
+// direct decides for direct messages.
+func (r rules) direct(policy string, s speaker) bool {
+	named := r.ids[s.id] || r.users[s.id]
+	switch {
+	case s.bot:
+		return false
+	case policy == DMOpen:
+		return true
+	case policy == DMAllowlist:
+		return named
+	}
+	return false
+}
+
+// permits is the one decision about who may talk to the bot where. It returns
+// the place and what holds it. A place that cannot be looked up is refused.
+func (r *run) permits(ctx context.Context, guild, channel string, s speaker) ([]wireChannel, bool) {
+	if guild == "" {
+		here := wireChannel{ID: channel, Type: typeDirect}
+		if c, ok := r.places.known(channel); ok {
+			here = c
+		}
+		return []wireChannel{here}, r.rules.direct(r.config.DM, s)
+	}
+	chain, err := r.places.chain(ctx, channel)
+	if err != nil {
+		r.log.Warn("a message is passed over, since its channel is unknown", "channel", channel, "error", err)
+		return nil, false
+	}
+	ids := []string{guild}
+	for _, c := range chain {
+		ids = append(ids, c.ID)
+	}
+	return chain, r.rules.shared(ids, s)
+}

@@ -1,0 +1,235 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"understudy/core"
+)
+
+// run is the adapter between the start and the end of Run.
+type run struct {
+	*Adapter
+	ctx     context.Context
+	handler core.Handler
+	inbox   *admission
+	slots   chan struct{} // bounds the interactions that are answered at a time
+
+	mu      sync.Mutex
+	ended   bool
+	work    sync.WaitGroup
+	greeted bool                     // there was a connection before
+	seen    *bounded[string]         // newest message by channel
+	texts   *bounded[written]        // what messages said, to tell edits from other updates
+	held    map[string][]wireMessage // by channel, until what was missed there is read
+}
+
+// written is what a message that was handed over said.
+type written struct{ content, text string }
+
+// maxInteractions may be answered at the same time. Others are not answered,
+// which Discord tells their users.
+const maxInteractions = 64
+
+func newRun(ctx context.Context, a *Adapter, h core.Handler) *run {
+	r := &run{Adapter: a, ctx: ctx, handler: h, slots: make(chan struct{}, maxInteractions),
+		seen: newBounded[string](manyActive), texts: newBounded[written](manyMessages), held: map[string][]wireMessage{}}
+	r.inbox = newAdmission(r)
+	return r
+}
+
+// spawn starts work that Run waits for at its end.
+func (r *run) spawn(what string, work func(context.Context)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	r.work.Go(func() {
+		defer r.survive(what)
+		work(r.ctx)
+	})
+}
+
+func (r *run) wait() {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.work.Wait()
+}
+
+// survive keeps a mistake in the handling of one event from ending the process.
+func (r *run) survive(what string) {
+	if p := recover(); p != nil {
+		r.log.Error("a mistake of this program while handling an event of Discord; please report it",
+			"event", what, "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+// event takes one event of the gateway. Events come one at a time.
+func (r *run) event(name string, raw json.RawMessage) {
+	defer r.survive(name)
+	if r.ctx.Err() != nil {
+		return
+	}
+	switch name {
+	case "READY":
+		r.greet(raw)
+	case "RESUMED":
+	case "MESSAGE_CREATE":
+		if m, ok := decode[wireMessage](r, name, raw); ok {
+			r.live(m)
+		}
+	case "MESSAGE_UPDATE":
+		if m, ok := decode[wireMessage](r, name, raw); ok {
+			r.edited(m)
+		}
+	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
+		if d, ok := decode[wireDeletion](r, name, raw); ok {
+			r.deleted(d)
+		}
+	case "INTERACTION_CREATE":
+		if i, ok := decode[wireInteraction](r, name, raw); ok {
+			r.interaction(i)
+		}
+	default:
+		r.placeEvent(name, raw)
+	}
+}
+
+// greet takes the greeting of a connection that resumes nothing. What was said
+// since the one before is read from the channels.
+func (r *run) greet(raw json.RawMessage) {
+	ready, ok := decode[wireReady](r, "READY", raw)
+	if !ok {
+		return
+	}
+	r.identify(ready.User.ID, ready.Application.ID)
+	first := !r.greeted
+	r.greeted = true
+	r.log.Info("connected to Discord", "user", ready.User.Username, "guilds", len(ready.Guilds))
+	if first {
+		r.spawn("command registration", r.registerCommands)
+		return
+	}
+	missed := r.lastSeen()
+	r.hold(missed)
+	r.spawn("reading of missed messages", func(ctx context.Context) { r.backfill(ctx, missed) })
+}
+
+// placeEvent keeps the knowledge about channels and threads up to date.
+func (r *run) placeEvent(name string, raw json.RawMessage) {
+	switch name {
+	case "GUILD_CREATE", "THREAD_LIST_SYNC":
+		if g, ok := decode[wireGuild](r, name, raw); ok {
+			r.places.learnGuild(g)
+		}
+	case "GUILD_DELETE":
+		if g, ok := decode[wireGuild](r, name, raw); ok && !g.Unavailable {
+			r.places.forgetGuild(g.ID)
+		}
+	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
+		if c, ok := decode[wireChannel](r, name, raw); ok {
+			r.places.learn(c)
+			r.threads.opened(c.ID)
+		}
+	case "CHANNEL_DELETE", "THREAD_DELETE":
+		if c, ok := decode[wireChannel](r, name, raw); ok {
+			r.places.forget(c.ID)
+		}
+	}
+}
+
+// admission hands messages and changes to the handler in the order in which
+// they came. What the handler cannot take now waits, and all that follows waits
+// behind it.
+type admission struct {
+	run *run
+
+	mu   sync.Mutex
+	late []entry
+}
+
+type entry struct {
+	what string // for the log
+	do   func(context.Context) error
+}
+
+const (
+	admitLimit = 10 * time.Second // for one offer
+	maxLate    = 1000             // entries that may wait for the store
+)
+
+func newAdmission(r *run) *admission { return &admission{run: r} }
+
+func (q *admission) admit(e entry) {
+	q.mu.Lock()
+	waiting := len(q.late) > 0
+	if waiting {
+		q.append(e)
+	}
+	q.mu.Unlock()
+	if waiting {
+		return
+	}
+	err := q.offer(e)
+	if err == nil || q.run.ctx.Err() != nil {
+		return
+	}
+	q.run.log.Error("a message could not be stored; trying again", "message", e.what, "error", err)
+	q.mu.Lock()
+	q.append(e)
+	first := len(q.late) == 1
+	q.mu.Unlock()
+	if first {
+		q.run.spawn("late admission", q.catchUp)
+	}
+}
+
+// append adds an entry to those that wait. The lock is held.
+func (q *admission) append(e entry) {
+	if len(q.late) >= maxLate {
+		q.run.log.Error("too many messages wait to be stored; one is lost", "message", e.what)
+		return
+	}
+	q.late = append(q.late, e)
+}
+
+func (q *admission) offer(e entry) error {
+	ctx, cancel := context.WithTimeout(q.run.ctx, admitLimit)
+	defer cancel()
+	return e.do(ctx)
+}
+
+// catchUp offers what waits until nothing does.
+func (q *admission) catchUp(ctx context.Context) {
+	schedule := q.run.pace.admit
+	for try := 0; ; {
+		q.mu.Lock()
+		if len(q.late) == 0 {
+			q.mu.Unlock()
+			return
+		}
+		e := q.late[0]
+		q.mu.Unlock()
+		select {
+		case <-time.After(schedule[min(try, len(schedule)-1)]):
+		case <-ctx.Done():
+			return
+		}
+		err := q.offer(e)
+		if try++; err != nil && try < len(schedule) {
+			continue
+		}
+		if err != nil {
+			q.run.log.Error("a message could not be stored and is lost", "message", e.what, "error", err)
+		}
+		q.mu.Lock()
+		q.late = q.late[1:]
+		q.mu.Unlock()
+		try = 0
+	}
+}

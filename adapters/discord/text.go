@@ -1,0 +1,124 @@
+package discord
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// marks are Discord's own escapes: mentions of users, roles and channels, and
+// emoji of a server.
+var marks = regexp.MustCompile(`<(@!?|@&|#|a?:\w+:)(\d+)>`)
+
+// typed reports whether a text mentions a user by hand: outside of code.
+func typed(text, user string) bool {
+	found := false
+	prose(text, func(part string) string {
+		for _, m := range marks.FindAllStringSubmatch(part, -1) {
+			found = found || m[2] == user && (m[1] == "@" || m[1] == "@!")
+		}
+		return part
+	})
+	return found
+}
+
+// clean takes the mention of the bot out of a text and writes Discord's escapes
+// as people read them. Code stays as it is.
+func clean(text, bot string, user, channel func(id string) string) string {
+	text = prose(text, func(part string) string {
+		return marks.ReplaceAllStringFunc(part, func(mark string) string {
+			m := marks.FindStringSubmatch(mark)
+			switch kind, id := m[1], m[2]; {
+			case (kind == "@" || kind == "@!") && id == bot:
+				return ""
+			case kind == "@" || kind == "@!":
+				return named("@", user(id), mark)
+			case kind == "#":
+				return named("#", channel(id), mark)
+			case kind == "@&":
+				return mark
+			default: // an emoji
+				return strings.TrimPrefix(kind, "a")
+			}
+		})
+	})
+	return strings.TrimSpace(text)
+}
+
+func named(sign, name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return sign + name
+}
+
+// prose applies a change to the parts of a text that are not code. Code begins
+// with a run of back-ticks and ends with a run of the same length.
+func prose(text string, change func(string) string) string {
+	var b strings.Builder
+	for {
+		start := strings.IndexByte(text, '`')
+		if start < 0 {
+			break
+		}
+		run := len(text[start:]) - len(strings.TrimLeft(text[start:], "`"))
+		end := closing(text[start+run:], run)
+		if end < 0 {
+			if run < 3 {
+				// A stray back-tick opens nothing.
+				b.WriteString(change(text[:start]))
+				b.WriteString(text[start : start+run])
+				text = text[start+run:]
+				continue
+			}
+			end = len(text) - start - run
+		}
+		b.WriteString(change(text[:start]))
+		b.WriteString(text[start : start+run+end])
+		text = text[start+run+end:]
+	}
+	b.WriteString(change(text))
+	return b.String()
+}
+
+// closing is where a run of exactly n back-ticks ends, or -1.
+func closing(text string, n int) int {
+	for at := 0; at < len(text); {
+		start := strings.IndexByte(text[at:], '`')
+		if start < 0 {
+			return -1
+		}
+		at += start
+		run := len(text[at:]) - len(strings.TrimLeft(text[at:], "`"))
+		at += run
+		if run == n {
+			return at
+		}
+	}
+	return -1
+}
+
+const (
+	maxThreadName = 80 // Discord takes 100; a list shows less
+	unnamed       = "Conversation"
+)
+
+// threadName makes the name of a thread out of what was said.
+func threadName(text string) string {
+	text = marks.ReplaceAllString(text, "")
+	text = strings.Map(func(c rune) rune {
+		switch {
+		case strings.ContainsRune("*_~`|>#", c), unicode.IsControl(c) && !unicode.IsSpace(c):
+			return -1
+		}
+		return c
+	}, text)
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) == 0 {
+		return unnamed
+	}
+	if len(runes) > maxThreadName {
+		return strings.TrimSpace(string(runes[:maxThreadName-1])) + "…"
+	}
+	return string(runes)
+}

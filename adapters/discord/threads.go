@@ -1,0 +1,161 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"understudy/core"
+)
+
+// archiveAfter is how many minutes a thread stays in the list without a
+// message. Discord takes 60, 1440, 4320 and 10080.
+const archiveAfter = 1440
+
+// threads opens threads from messages, each once. A thread has the id of the
+// message it was opened from, so that its address is known before it exists.
+type threads struct {
+	adapter *Adapter
+
+	mu    sync.Mutex
+	known *bounded[*opening] // by the id of the thread
+}
+
+type opening struct {
+	turn  chan struct{} // held by whoever is opening it
+	place string        // where to post to; empty until that is known
+	told  bool          // people were told that it cannot be opened
+}
+
+func newThreads(a *Adapter) *threads {
+	return &threads{adapter: a, known: newBounded[*opening](manyThreads)}
+}
+
+func (t *threads) opening(id string) *opening {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o, ok := t.known.get(id)
+	if !ok {
+		o = &opening{turn: make(chan struct{}, 1)}
+		t.known.put(id, o)
+	}
+	return o
+}
+
+// place is where messages of a target are, as far as is known without asking.
+func (t *threads) place(target core.Target) string {
+	if target.Opens != "" {
+		o := t.opening(target.Thread.Channel)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if o.place != "" {
+			return o.place
+		}
+	}
+	return target.Thread.Channel
+}
+
+// open makes sure that the thread of a target exists and returns the channel to
+// post to. That is the thread, or its parent if the message to open it from was
+// deleted meanwhile.
+func (t *threads) open(ctx context.Context, target core.Target) (string, error) {
+	if target.Opens == "" {
+		return target.Thread.Channel, nil
+	}
+	o := t.opening(target.Thread.Channel)
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return "", &unsent{ctx.Err()}
+	}
+	t.mu.Lock()
+	place := o.place
+	t.mu.Unlock()
+	if place != "" {
+		return place, nil
+	}
+	place, err := t.create(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	o.place = place
+	t.mu.Unlock()
+	return place, nil
+}
+
+func (t *threads) create(ctx context.Context, target core.Target) (string, error) {
+	a, parent := t.adapter, target.Thread.Parent
+	path := messagePath(parent, target.Opens) + "/threads"
+	body := object{"name": threadName(target.Title), "auto_archive_duration": archiveAfter}
+	_, err := a.request(ctx, parent, routeThreads, urgentFirst, http.MethodPost, path, body)
+	if wrongField(err, "auto_archive_duration") {
+		a.log.Warn("Discord does not take the archive time for a thread; using the channel's own", "channel", parent)
+		delete(body, "auto_archive_duration")
+		_, err = a.request(ctx, parent, routeThreads, urgentFirst, http.MethodPost, path, body)
+	}
+	switch {
+	case err == nil, refusedWith(err, codeThreadExists):
+		return target.Thread.Channel, nil
+	case refusedWith(err, codeUnknownMessage):
+		a.log.Info("the message to open a thread from is gone; answering in its channel", "channel", parent)
+		return parent, nil
+	}
+	// Nothing of the post itself was sent yet, whatever became of the thread.
+	failed := sendError(fmt.Errorf("open a thread in channel %s: %w", parent, err), false)
+	return "", failed
+}
+
+// opened notes that a thread exists.
+func (t *threads) opened(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o, ok := t.known.get(id); ok && o.place == "" {
+		o.place = id
+	}
+}
+
+// wrongField reports whether a form was refused for one of its fields.
+func wrongField(err error, field string) bool {
+	var r *refusal
+	if !errors.As(err, &r) || r.code != codeInvalidForm {
+		return false
+	}
+	_, ok := r.fields[field]
+	return ok
+}
+
+// tellParent says in the channel that holds a thread why nothing can be said in
+// the thread itself, once for each thread.
+func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.SendError) {
+	parent := target.Thread.Parent
+	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) {
+		return
+	}
+	o := a.threads.opening(target.Thread.Channel)
+	a.threads.mu.Lock()
+	told := o.told
+	o.told = true
+	a.threads.mu.Unlock()
+	if told {
+		return
+	}
+	text := "I cannot answer in the thread <#" + target.Thread.Channel + ">: " + why.Help + "."
+	if target.Opens != "" {
+		text = "I cannot answer in a thread here: " + why.Help + "."
+	}
+	body := object{"content": text, "allowed_mentions": noMentions(),
+		"nonce": "t" + target.Thread.Channel, "enforce_nonce": true}
+	if target.Opens != "" {
+		body["message_reference"] = reference(target.Opens)
+	}
+	_, err := a.request(ctx, parent, routePost, whenFree, http.MethodPost, messagesPath(parent), body)
+	if err != nil {
+		a.log.Warn("cannot say in the channel why a thread stays without an answer",
+			slog.String("channel", parent), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,143 @@
+package discord
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// These are the parts of Discord's objects that matter here. Parts that are not
+// named, such as components, are never looked at, so that new kinds of them do
+// no harm.
+
+type wireUser struct {
+	ID         string
+	Username   string
+	GlobalName string `json:"global_name"`
+	Bot        bool
+}
+
+type wireMember struct {
+	User  *wireUser
+	Nick  string
+	Roles []string
+}
+
+type wireMessage struct {
+	ID          string
+	ChannelID   string `json:"channel_id"`
+	GuildID     string `json:"guild_id"`
+	Type        int
+	Content     *string
+	Author      *wireUser
+	Member      *wireMember
+	Mentions    []wireUser
+	WebhookID   string `json:"webhook_id"`
+	Timestamp   string
+	EditedAt    string `json:"edited_timestamp"`
+	Attachments []wireAttachment
+	Referenced  *struct{ Author *wireUser } `json:"referenced_message"`
+	Snapshots   []struct {
+		Message struct {
+			Content     string
+			Attachments []wireAttachment
+		}
+	} `json:"message_snapshots"`
+}
+
+type wireAttachment struct {
+	Filename    string
+	ContentType string `json:"content_type"`
+	Size        int64
+}
+
+type wireDeletion struct {
+	ID        string
+	IDs       []string
+	ChannelID string `json:"channel_id"`
+	GuildID   string `json:"guild_id"`
+}
+
+type wireReady struct {
+	User        wireUser
+	Application struct{ ID string }
+	Guilds      []struct{ ID string }
+}
+
+// wireGuild is a guild, or the answer that lists its threads.
+type wireGuild struct {
+	ID          string
+	GuildID     string `json:"guild_id"`
+	Unavailable bool
+	Channels    []wireChannel
+	Threads     []wireChannel
+}
+
+type wireChannel struct {
+	ID       string
+	Type     int
+	GuildID  string `json:"guild_id"`
+	ParentID string `json:"parent_id"`
+	Name     string
+}
+
+// The types of channels.
+const (
+	typeText         = 0
+	typeDirect       = 1
+	typeGroup        = 3
+	typeAnnouncement = 5
+	typeNewsThread   = 10
+	typeThread       = 11
+	typePrivate      = 12
+)
+
+func (c wireChannel) thread() bool {
+	return c.Type == typeNewsThread || c.Type == typeThread || c.Type == typePrivate
+}
+
+type wireInteraction struct {
+	ID        string
+	Type      int
+	Token     string
+	AppID     string `json:"application_id"`
+	GuildID   string `json:"guild_id"`
+	ChannelID string `json:"channel_id"`
+	Member    *wireMember
+	User      *wireUser
+	Data      struct {
+		Name     string
+		CustomID string `json:"custom_id"`
+		Values   []string
+		Options  []struct {
+			Value   any
+			Focused bool
+		}
+	}
+}
+
+// decode reads an event. A field of an unexpected type is left empty; an event
+// that is no JSON object at all is passed over.
+func decode[T any](r *run, name string, raw json.RawMessage) (T, bool) {
+	var v T
+	err := json.Unmarshal(raw, &v)
+	var odd *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+	case errors.As(err, &odd) && odd.Field != "":
+		r.log.Debug("an event of Discord has a field of an unknown form", "event", name, "field", odd.Field)
+	default:
+		r.log.Warn("an event of Discord cannot be read", "event", name, "error", err)
+		return v, false
+	}
+	return v, true
+}
+
+// when reads a time; one that cannot be read is now.
+func when(stamp string) time.Time {
+	t, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return time.Now()
+	}
+	return t
+}
