@@ -1,55 +1,393 @@
 package llm
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
+	"strings"
+	"syscall"
+	"time"
 )
 
 // Classify puts one failed call down to one reason. It is called where status,
 // headers and body were seen; above that nobody matches text.
+//
+// Evidence is weighed in a fixed order: the caller's own cancel; a code from the
+// provider's own table; a full window against a throttle; an empty account
+// against a wait; overload; other words that are sure; the status; weak words
+// and codes. The cost is linear in the body, of which MaxBody bytes are read.
 func Classify(f Failure) *Error {
+	var ev evidence
+	ev.family = familyOf(f.Provider)
+	body := f.Body[:min(len(f.Body), MaxBody)]
+	ev.read(string(body), 0)
+	ev.readHeader(f)
+	if ev.empty() && f.Err != nil && !f.Cancelled {
+		ev.read(f.Err.Error(), 0)
+	}
+
+	v := ev.decide(f)
 	e := &Error{
+		Reason:   v.reason,
 		Provider: f.Provider,
 		Model:    f.Model,
 		Status:   f.Status,
+		Code:     Mask(ev.codeFor(v)),
+		Detail:   ev.detail(f),
+		Evidence: v.evidence,
+		Never:    v.never,
+		Final:    v.final,
 		Header:   f.Header,
-		Body:     f.Body[:min(len(f.Body), MaxBody)],
+		Body:     body,
 		Err:      f.Err,
 	}
-	e.Reason, e.Evidence = decide(f)
+	if v.status != 0 {
+		e.Status = v.status
+	}
+	if e.Reason == RateLimit || e.Reason == Overloaded || e.Reason == Timeout || e.Reason == ServerError {
+		now := f.Now
+		if now.IsZero() {
+			now = time.Now()
+		}
+		if !e.Never {
+			ev.addHeader(f.Header)
+			e.ResetAt = ev.resetAt(now, f.Status)
+		}
+		e.Scope = ev.scope(e, now)
+		return e
+	}
+	e.Scope = ev.scope(e, f.Now)
 	return e
 }
 
-func decide(f Failure) (Reason, string) {
-	var netErr net.Error
+// ClassifyText classifies a pasted error text. A status that the text names
+// counts as the answer's.
+func ClassifyText(provider, text string, now time.Time) *Error {
+	e := Classify(Failure{Provider: provider, Body: []byte(text), Now: now})
+	if e.Status == 0 {
+		var ev evidence
+		ev.read(string(e.Body), 0)
+		e.Status = ev.status
+	}
+	return e
+}
+
+// verdict is what the evidence comes to.
+type verdict struct {
+	reason   Reason
+	evidence string
+	status   int // to be recorded instead of the HTTP status
+	never    bool
+	final    bool
+}
+
+// The whole texts that are rules by themselves.
+const (
+	textNoDetails      = "unknown error (no error details in response)"
+	textUnknown        = "an unknown error occurred"
+	textLLMUnknown     = "llm request failed with an unknown error"
+	textProviderFailed = "provider returned error"
+)
+
+// decide weighs the evidence; the order of its steps is the contract.
+func (ev *evidence) decide(f Failure) verdict {
+	if f.Cancelled {
+		return verdict{reason: Abort, evidence: "the caller cancelled"}
+	}
+	if f.Finish != "" {
+		ev.finish = f.Finish
+	}
+	status := ev.effective(f.Status)
+	for _, step := range [...]func(int) verdict{ev.wholeText, ev.finished, ev.byVendorCode, ev.tooLarge, ev.money, ev.sureWords} {
+		if v := step(status); v.reason != "" {
+			return v
+		}
+	}
+	if v := ev.byStatus(status); v.reason != "" && status >= 400 {
+		return v
+	}
+	if v := ev.withoutStatus(f); v.reason != "" {
+		return v
+	}
+	if v := ev.weakWords(); v.reason != "" {
+		return v
+	}
+	if v := transport(f); v.reason != "" {
+		return v
+	}
+	if f.Empty || status < 400 && ev.empty() && f.Err == nil {
+		return verdict{reason: EmptyResponse, evidence: "nothing came back"}
+	}
+	return verdict{reason: Unclassified, evidence: "no rule"}
+}
+
+// effective is the status that counts. A gateway's own 200, 400 or 5xx hides
+// the status that it got itself; other statuses of the answer stand.
+func (ev *evidence) effective(outer int) int {
+	if ev.status != 0 && (outer < 400 || outer == 400 || outer == 424 || outer >= 500 && outer != 529) {
+		return ev.status
+	}
+	return outer
+}
+
+// wholeText knows the texts that mean something only when nothing else is said.
+func (ev *evidence) wholeText(status int) verdict {
+	if len(ev.texts) != 1 || len(ev.texts[0]) > 64 {
+		return verdict{}
+	}
+	switch strings.TrimRight(lower(ev.texts[0]), ".") {
+	case textNoDetails:
+		return verdict{reason: NoErrorDetails, evidence: "text without details"}
+	case textUnknown:
+		if status < 400 || status >= 500 {
+			return verdict{reason: Timeout, evidence: "bare unknown error"}
+		}
+	case textLLMUnknown:
+		if status == 0 && ev.best == "" {
+			return verdict{reason: Unclassified, evidence: "bare unknown failure", final: true}
+		}
+	case textProviderFailed:
+		if ev.family == familyOpenRouter && (status < 400 || status == 400 || status >= 500) {
+			return verdict{reason: Timeout, evidence: "bare provider error"}
+		}
+	}
+	return verdict{}
+}
+
+// finished handles the finish reasons that no other words can change.
+func (ev *evidence) finished(int) verdict {
+	switch r := finishes[lower(ev.finish)]; r {
+	case Refusal, ContextOverflow, Overloaded:
+		return verdict{reason: r, evidence: "finish reason " + ev.finish}
+	}
+	return verdict{}
+}
+
+func (ev *evidence) byVendorCode(status int) verdict {
+	if ev.vendor == "" {
+		return verdict{}
+	}
+	return verdict{reason: ev.vendor, evidence: "code " + ev.vendorCode, never: ev.vendor == RateLimit && ev.neverFits()}
+}
+
+// neverFits reports whether the request alone is larger than the whole limit.
+func (ev *evidence) neverFits() bool {
+	return ev.any(sigBudget, sigTooMuch) && ev.limit > 0 && ev.requested > ev.limit
+}
+
+// tooLarge separates a prompt that does not fit the window from a budget that
+// is used up for now.
+func (ev *evidence) tooLarge(status int) verdict {
+	throttled := ev.any(sigThrottle, sigBudget)
 	switch {
-	case f.Cancelled:
-		return Abort, "the caller cancelled"
-	case f.Cut, errors.Is(f.Err, io.ErrUnexpectedEOF), errors.As(f.Err, &netErr):
-		return Timeout, "transport"
-	case f.Empty:
-		return EmptyResponse, "nothing came back"
+	case ev.has(sigOverflow) && !throttled:
+		return ev.because(ContextOverflow, sigOverflow)
+	case ev.has(sigTooMuch) && !throttled && !ev.any(sigWait, sigWindow) && status != 429:
+		return ev.because(ContextOverflow, sigTooMuch)
 	}
-	switch s := f.Status; {
-	case s == 401, s == 403:
-		return Auth, "status"
-	case s == 402:
-		return Billing, "status"
-	case s == 404:
-		return ModelNotFound, "status"
-	case s == 408:
-		return Timeout, "status"
-	case s == 413:
-		return ContextOverflow, "status"
-	case s == 429:
-		return RateLimit, "status"
-	case s == 529:
-		return Overloaded, "status"
-	case s == 400, s == 422:
-		return Format, "status"
-	case s >= 500:
-		return ServerError, "status"
+	return verdict{}
+}
+
+// money separates an account that somebody must pay for from a limit that ends
+// by itself.
+func (ev *evidence) money(status int) verdict {
+	ends := ev.has(sigReset)
+	pay := ev.has(sigPay)
+	switch {
+	case ev.has(sigBroke) && (!ends || pay):
+		return ev.because(Billing, sigBroke)
+	case ev.has(sigTeamCap) && !pay:
+		return ev.because(RateLimit, sigTeamCap)
+	case ev.has(sigWindow) && (!pay || ends):
+		if ev.has(sigOverload) && status != 402 {
+			return verdict{}
+		}
+		return ev.because(RateLimit, sigWindow)
+	case ev.has(sigBroke):
+		return ev.because(RateLimit, sigReset)
+	case ev.has(sigSpendCap):
+		if ends && !pay {
+			return ev.because(RateLimit, sigSpendCap)
+		}
+		return ev.because(Billing, sigSpendCap)
+	case ev.has(sigPlanQuota) && ev.family != familyGoogle && ev.family != familyQwen && !ev.any(sigBudget, sigWait, sigReset) && (!ev.has(sigThrottle) || ev.family == familyOpenAI):
+		return ev.because(Billing, sigPlanQuota)
+	case pay && !ends && !ev.any(sigThrottle, sigBudget, sigModel, sigOverload):
+		return ev.because(Billing, sigPay)
 	}
-	return Unclassified, ""
+	return verdict{}
+}
+
+// sureWords are the phrases that decide against a status.
+func (ev *evidence) sureWords(status int) verdict {
+	switch {
+	case ev.has(sigOverload) && !(ev.any(sigDead, sigFormat, sigRefusal)):
+		return ev.because(Overloaded, sigOverload)
+	case ev.has(sigDead):
+		return ev.because(AuthPermanent, sigDead)
+	case ev.has(sigExpired) && status == 410:
+		return ev.because(AuthPermanent, sigExpired)
+	case ev.has(sigRefusal):
+		return ev.because(Refusal, sigRefusal)
+	case ev.has(sigModel):
+		return ev.because(ModelNotFound, sigModel)
+	case ev.any(sigThrottle, sigBudget):
+		v := ev.because(RateLimit, sigThrottle)
+		if !ev.has(sigThrottle) {
+			v = ev.because(RateLimit, sigBudget)
+		}
+		v.never = ev.neverFits()
+		return v
+	case ev.has(sigFormat):
+		return ev.because(Format, sigFormat)
+	case ev.has(sigAuth):
+		return ev.because(Auth, sigAuth)
+	case ev.has(sigWait) && (ev.has(sigTooMuch) || status < 400 && ev.has(sigLimited)):
+		return ev.because(RateLimit, sigWait)
+	case ev.has(sigAPIError) && ev.has(sigTransient) && (status < 400 || status >= 500):
+		return ev.because(Timeout, sigTransient)
+	}
+	return verdict{}
+}
+
+// byStatus is what a status means when no words are better.
+func (ev *evidence) byStatus(status int) verdict {
+	evidence := statusNames[status]
+	if evidence == "" {
+		evidence = "status"
+	}
+	v := func(r Reason) verdict { return verdict{reason: r, evidence: evidence} }
+	if ev.challenge {
+		return verdict{reason: Timeout, evidence: "bot challenge page"}
+	}
+	switch {
+	case status == 401, status == 403:
+		return v(Auth)
+	case status == 402:
+		return v(Billing)
+	case status == 404:
+		return v(ModelNotFound)
+	case status == 408:
+		return v(Timeout)
+	case status == 413:
+		return v(ContextOverflow)
+	case status == 429:
+		return v(RateLimit)
+	case status == 400, status == 422:
+		if r := ev.behindFormat(); r.reason != "" {
+			return r
+		}
+		return v(Format)
+	case status == 498 && ev.family == familyCohere:
+		return v(Refusal)
+	case status == 499:
+		return v(Timeout)
+	case status == 529:
+		return v(Overloaded)
+	case status < 500 || status > 599:
+		if ev.has(sigTimeout) {
+			return ev.because(Timeout, sigTimeout)
+		}
+		return v(Unclassified)
+	case ev.page:
+		return verdict{reason: Timeout, evidence: "page instead of an answer"}
+	case ev.has(sigTimeout):
+		return ev.because(Timeout, sigTimeout)
+	case finishes[lower(ev.finish)] == Timeout, status == 504, status >= 520 && status <= 527:
+		return v(Timeout)
+	}
+	return v(ServerError)
+}
+
+// behindFormat are the codes that say more than a 400, and are not as sure as
+// the phrases before.
+func (ev *evidence) behindFormat() verdict {
+	switch {
+	case ev.isCode(sigLimited):
+		return ev.because(RateLimit, sigLimited)
+	case ev.isCode(sigDenied):
+		return ev.because(Auth, sigDenied)
+	case ev.has(sigNotFound) && (ev.isCode(sigNotFound) || strings.HasPrefix(ev.why[sigNotFound], "model")):
+		return ev.because(ModelNotFound, sigNotFound)
+	}
+	return verdict{}
+}
+
+// isCode reports whether a signal came from a code, not from words.
+func (ev *evidence) isCode(s signal) bool {
+	return ev.has(s) && commonCodes[ev.why[s]] == s
+}
+
+// withoutStatus handles what a stream or a connection shows by itself.
+func (ev *evidence) withoutStatus(f Failure) verdict {
+	switch finish := finishes[lower(ev.finish)]; {
+	case finish == Timeout:
+		return verdict{reason: Timeout, evidence: "finish reason " + ev.finish, status: 408}
+	case finish == ServerError:
+		return verdict{reason: ServerError, evidence: "finish reason " + ev.finish, status: 500}
+	case ev.challenge:
+		return verdict{reason: Timeout, evidence: "bot challenge page"}
+	case ev.page:
+		return verdict{reason: Timeout, evidence: "page instead of an answer"}
+	}
+	return verdict{}
+}
+
+// weakWords are what is left when neither sure words nor a status speak.
+func (ev *evidence) weakWords() verdict {
+	for _, w := range [...]struct {
+		sig    signal
+		reason Reason
+	}{
+		{sigLimited, RateLimit}, {sigTimeout, Timeout}, {sigDenied, Auth}, {sigExpired, Auth}, {sigServer, ServerError},
+		{sigAPIError, Timeout}, {sigNotFound, ModelNotFound}, {sigInvalid, Format},
+	} {
+		if !ev.has(w.sig) || w.sig == sigNotFound && !ev.isCode(w.sig) && !strings.HasPrefix(ev.why[w.sig], "model") {
+			continue
+		}
+		return ev.because(w.reason, w.sig)
+	}
+	return verdict{}
+}
+
+// transport handles a connection or a stream that broke.
+func transport(f Failure) verdict {
+	switch {
+	case f.Cut:
+		return verdict{reason: Timeout, evidence: "stream cut off"}
+	case f.Err == nil:
+		return verdict{}
+	}
+	var (
+		netErr  net.Error
+		opErr   *net.OpError
+		dnsErr  *net.DNSError
+		tlsErr  tls.RecordHeaderError
+		alert   tls.AlertError
+		verify  *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		errno   syscall.Errno
+	)
+	broken := errors.Is(f.Err, context.DeadlineExceeded) || errors.Is(f.Err, context.Canceled) ||
+		errors.Is(f.Err, io.EOF) || errors.Is(f.Err, io.ErrUnexpectedEOF) || errors.Is(f.Err, net.ErrClosed) ||
+		errors.As(f.Err, &opErr) || errors.As(f.Err, &dnsErr) || errors.As(f.Err, &tlsErr) || errors.As(f.Err, &alert) ||
+		errors.As(f.Err, &verify) || errors.As(f.Err, &unknown) || errors.As(f.Err, &host) || errors.As(f.Err, &errno) ||
+		errors.As(f.Err, &netErr) && netErr.Timeout()
+	if broken {
+		return verdict{reason: Timeout, evidence: "connection"}
+	}
+	return verdict{}
+}
+
+// because is a verdict that one signal gave.
+func (ev *evidence) because(r Reason, s signal) verdict {
+	kind := "words "
+	if commonCodes[ev.why[s]] == s {
+		kind = "code "
+	}
+	return verdict{reason: r, evidence: kind + ev.why[s]}
 }

@@ -1,0 +1,101 @@
+package llm
+
+import (
+	"strings"
+	"time"
+)
+
+// What an Error says beside its reason: scope, code and detail.
+
+// readHeader takes the error type that AWS puts into a header, and the sign of
+// an edge that wants to see a browser.
+func (ev *evidence) readHeader(f Failure) {
+	if f.Header == nil {
+		return
+	}
+	if t := f.Header.Get("X-Amzn-Errortype"); t != "" {
+		ev.code(t, 0)
+	}
+	if f.Header.Get("Cf-Mitigated") == "challenge" {
+		ev.challenge = true
+	}
+}
+
+// scope is how far a failure reaches. A rate limit holds for the model, unless
+// the answer shows that it is the account's.
+func (ev *evidence) scope(e *Error, now time.Time) Scope {
+	switch e.Reason {
+	case Auth, AuthPermanent, Billing:
+		return ScopeProfile
+	case Overloaded, Timeout, ModelNotFound:
+		return ScopeModel
+	case RateLimit:
+		if ev.accountWide(e, now) {
+			return ScopeProfile
+		}
+		return ScopeModel
+	}
+	return ScopeNone
+}
+
+// accountLimits are the vendor codes of limits that cover the whole account.
+var accountLimits = map[string]bool{
+	"usage_limit_reached": true, "subscription_sharing_usage_limit_exceeded": true, "usage_limit_exceeded": true,
+	"enforced_spend_limit_reached": true, "contract_spend_limit_reached": true,
+	"1308": true, "1310": true, "1313": true, "2056": true,
+}
+
+// longAnthropicWait tells a plan's window from the API's limits, which are
+// counted by the minute.
+const longAnthropicWait = time.Hour
+
+func (ev *evidence) accountWide(e *Error, now time.Time) bool {
+	switch {
+	case accountLimits[ev.vendorCode], ev.has(sigTeamCap), ev.has(sigBroke), ev.has(sigSpendCap), ev.has(sigPlanQuota) && ev.family == familyOpenAI:
+		return true
+	case ev.hinted("anthropic-ratelimit-unified-status") == "rejected", ev.hinted("x-codex-active-limit") != "", ev.hinted("x-codex-primary-used-percent") == "100":
+		return true
+	case ev.family == familyAnthropic && e.ResetAt.Sub(now) > longAnthropicWait && !ev.has(sigThisModel):
+		return true
+	case ev.has(sigThisModel):
+		return false
+	}
+	return ev.any(sigAccount, sigWindow)
+}
+
+// codeFor is the code to report: the one that decided, else the most telling.
+func (ev *evidence) codeFor(v verdict) string {
+	if ev.vendorCode != "" {
+		return ev.vendorCode
+	}
+	if code, ok := strings.CutPrefix(v.evidence, "code "); ok {
+		return code
+	}
+	return ev.best
+}
+
+// detail is the provider's own sentence: the first that is more than the
+// wrapping of a gateway.
+func (ev *evidence) detail(f Failure) string {
+	best := ""
+	for _, s := range ev.texts {
+		if best == "" || isWrapping(best) {
+			best = s
+		}
+	}
+	if best == "" && f.Err != nil {
+		best = f.Err.Error()
+	}
+	return oneLine(best)
+}
+
+func isWrapping(s string) bool {
+	return len(s) < 32 && strings.HasPrefix(lower(s), textProviderFailed) || strings.HasSuffix(s, ":") || len(s) < 8
+}
+
+// statusNames spares building the same few strings.
+var statusNames = map[int]string{
+	400: "status 400", 401: "status 401", 402: "status 402", 403: "status 403", 404: "status 404", 408: "status 408",
+	413: "status 413", 422: "status 422", 429: "status 429", 499: "status 499", 500: "status 500", 502: "status 502",
+	503: "status 503", 504: "status 504", 520: "status 520", 529: "status 529",
+}

@@ -1,0 +1,209 @@
+package llm
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Reset hints: where each provider says when a limit ends. The order is that of
+// the most exact word: the reset of the window that rejects, then
+// retry-after-ms, then retry-after, then the message, then a reset of a window
+// that may not be the one that rejects.
+
+// longestReset is the most that is believed of a stated time.
+const longestReset = 32 * 24 * time.Hour
+
+// hint is one value that may tell the time. Names of headers keep their dashes;
+// names of body fields are without "_" and "-".
+type hint struct{ name, value string }
+
+// maxHints bounds what a hostile body can make us keep.
+const maxHints = 48
+
+func (ev *evidence) hint(key, value string, header bool) {
+	if value == "" || len(ev.hints) >= maxHints {
+		return
+	}
+	key = lower(key)
+	if header {
+		if !tellsTime(key) {
+			return
+		}
+	} else {
+		key = strings.NewReplacer("_", "", "-", "").Replace(key)
+	}
+	ev.hints = append(ev.hints, hint{key, value})
+}
+
+// tellsTime reports whether a header in lower case belongs to a limit.
+func tellsTime(name string) bool {
+	for _, prefix := range []string{"retry-after", "x-ratelimit-", "ratelimit-", "anthropic-ratelimit-", "x-codex-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// addHeader puts the headers of the answer before those found inside of it.
+func (ev *evidence) addHeader(h http.Header) {
+	inner := ev.hints
+	ev.hints = make([]hint, 0, len(inner)+8)
+	for name, values := range h {
+		if len(values) == 0 || name == "" || strings.IndexByte("RrXxAa", name[0]) < 0 {
+			continue
+		}
+		ev.hint(name, strings.TrimSpace(values[0]), true)
+	}
+	ev.hints = append(ev.hints, inner...)
+}
+
+// hinted is the first hint of that name, or "".
+func (ev *evidence) hinted(name string) string {
+	for i := range ev.hints {
+		if ev.hints[i].name == name {
+			return ev.hints[i].value
+		}
+	}
+	return ""
+}
+
+// resetAt is the moment that the provider named as the end of the limit, or
+// zero. Moments in the past count as none.
+func (ev *evidence) resetAt(now time.Time, status int) time.Time {
+	t := clock{now: now, beijing: ev.family == familyZhipu || ev.family == familyMiniMax}
+	for _, source := range []func(clock) time.Time{
+		ev.planWindow, ev.anthropicWindow, ev.googleDelay, ev.emptyWindow,
+		func(t clock) time.Time { return t.later(ev.hinted("retry-after-ms"), time.Millisecond) },
+		func(t clock) time.Time { return t.later(ev.hinted("retryafterms"), time.Millisecond) },
+		func(t clock) time.Time { return t.parse(ev.hinted("retry-after")) },
+		func(t clock) time.Time { return t.parse(ev.hinted("retryafter")) },
+		func(t clock) time.Time { return t.parse(ev.hinted("retryafterseconds")) },
+		ev.toldInWords,
+		func(t clock) time.Time {
+			if status != http.StatusTooManyRequests || ev.hinted("x-ratelimit-remaining") != "" {
+				return time.Time{}
+			}
+			return t.parse(ev.hinted("x-ratelimit-reset"))
+		},
+	} {
+		if at := source(t); at.After(now) {
+			if most := now.Add(longestReset); at.After(most) {
+				at = most
+			}
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// planWindow is the reset of a subscription's window: OpenAI's Codex names it
+// in the body, and in headers for each of its windows. What counts from now is
+// preferred to a moment, because clocks differ.
+func (ev *evidence) planWindow(t clock) time.Time {
+	for _, name := range []string{"resetsinseconds", "resetinseconds"} {
+		if at := t.later(ev.hinted(name), time.Second); !at.IsZero() {
+			return at
+		}
+	}
+	for _, name := range []string{"resetsat", "resetat"} {
+		if at := t.parse(ev.hinted(name)); at.After(t.now) {
+			return at
+		}
+	}
+	var full, first time.Time
+	measured := false
+	for _, h := range ev.hints {
+		base, ok := strings.CutSuffix(h.name, "-window-minutes")
+		if !ok {
+			base, ok = strings.CutSuffix(h.name, "-used-percent")
+		}
+		if !ok || !strings.HasPrefix(base, "x-") {
+			continue
+		}
+		at := t.later(ev.hinted(base+"-reset-after-seconds"), time.Second)
+		if at.IsZero() {
+			at = t.parse(ev.hinted(base + "-reset-at"))
+		}
+		used, err := strconv.ParseFloat(ev.hinted(base+"-used-percent"), 64)
+		measured = measured || err == nil
+		switch {
+		case err == nil && used >= 100:
+			full = latest(full, at)
+		case strings.HasSuffix(base, "-primary"):
+			first = at
+		}
+	}
+	if !measured {
+		return first
+	}
+	return full
+}
+
+// anthropicWindow is the reset of a rejecting subscription window.
+func (ev *evidence) anthropicWindow(t clock) time.Time {
+	const unified = "anthropic-ratelimit-unified-"
+	if ev.hinted(unified+"status") != "rejected" {
+		return time.Time{}
+	}
+	var at time.Time
+	for _, h := range ev.hints {
+		if window, ok := strings.CutSuffix(h.name, "-status"); ok && h.value == "rejected" && strings.HasPrefix(h.name, unified) {
+			at = latest(at, t.parse(ev.hinted(window+"-reset")))
+		}
+	}
+	if at.After(t.now) {
+		return at
+	}
+	claim := ev.hinted(unified + "representative-claim")
+	switch claim {
+	case "five_hour":
+		claim = "5h"
+	case "seven_day":
+		claim = "7d"
+	}
+	if at = t.parse(ev.hinted(unified + claim + "-reset")); at.After(t.now) {
+		return at
+	}
+	return t.parse(ev.hinted(unified + "reset"))
+}
+
+// googleDelay is the longest of the forms in which Google states one delay; the
+// sentence is often more exact than the field.
+func (ev *evidence) googleDelay(t clock) time.Time {
+	at := latest(t.parse(ev.hinted("retrydelay")), t.parse(ev.hinted("quotaresetdelay")))
+	if at.After(t.now) {
+		return latest(at, ev.toldInWords(t))
+	}
+	return t.parse(ev.hinted("quotaresettimestamp"))
+}
+
+// emptyWindow is the latest reset of a window that has nothing left.
+func (ev *evidence) emptyWindow(t clock) time.Time {
+	var at time.Time
+	for _, h := range ev.hints {
+		if h.value != "0" || !strings.Contains(h.name, "remaining") {
+			continue
+		}
+		at = latest(at, t.parse(ev.hinted(strings.Replace(h.name, "remaining", "reset", 1))))
+	}
+	return at
+}
+
+// toldInWords is the latest moment that the sentences name.
+func (ev *evidence) toldInWords(t clock) time.Time {
+	var at time.Time
+	for _, s := range ev.texts {
+		at = latest(at, t.inText(s))
+	}
+	return at
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

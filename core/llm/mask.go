@@ -1,0 +1,227 @@
+package llm
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// masked stands where a secret was.
+const masked = "[secret]"
+
+// secretPrefixes are how the credentials begin that people paste and providers
+// echo.
+var secretPrefixes = []string{
+	"sk-", "sk_", "pk-", "rk_", "xox", "xapp-", "AIza", "ya29.", "eyJ", "gsk_", "hf_", "ghp_", "gho_", "ghu_", "ghs_", "github_pat_",
+	"glpat-", "AKIA", "ASIA", "xai-", "nvapi-", "pplx-", "r8_", "sess-", "fw_", "key-", "csk-", "tgp_",
+}
+
+// secretNames are the parameters whose values are credentials.
+var secretNames = []string{
+	"key", "api_key", "apikey", "api-key", "x-api-key", "x-goog-api-key", "token", "access_token", "refresh_token", "id_token", "auth", "secret", "client_secret",
+	"password", "passwd", "authorization", "signature", "sig", "credential", "x-amz-signature", "x-amz-security-token",
+}
+
+// Mask is s with everything that has the shape of a credential replaced, and
+// with the queries and user names of URLs cut off. It may replace too much, and
+// is for logs.
+func Mask(s string) string {
+	var b strings.Builder
+	kept := 0 // s[:kept] is written
+	put := func(from, to int, with string) {
+		if b.Cap() == 0 {
+			b.Grow(len(s))
+		}
+		b.WriteString(s[kept:from])
+		b.WriteString(with)
+		kept = to
+	}
+	bearer := false
+	for i := 0; i < len(s); {
+		if !secretChar(s[i]) {
+			i++
+			continue
+		}
+		start := i
+		for i < len(s) && secretChar(s[i]) {
+			i++
+		}
+		switch word := s[start:i]; {
+		case strings.HasPrefix(s[i:], "://"):
+			end := urlEnd(s, i)
+			if from, to, with := maskURL(s[start:end]); with != "" || from != to {
+				put(start+from, start+to, with)
+			}
+			i, bearer = end, false
+		case bearer && len(word) >= 6, isSecret(word):
+			put(start, i, masked)
+			bearer = false
+		default:
+			bearer = strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
+			if eq := assignment(s, start, i); eq > 0 {
+				end := valueEnd(s, eq)
+				if end > eq && !strings.HasPrefix(lower(s[eq:end]), "bearer") {
+					put(eq, end, masked)
+					i = end
+				}
+			}
+		}
+	}
+	if kept == 0 {
+		return s
+	}
+	b.WriteString(s[kept:])
+	return b.String()
+}
+
+// secretChar reports whether c can be part of a credential.
+func secretChar(c byte) bool {
+	return charClass[c|0x20] == charLetter || charClass[c] == charDigit || c == '_' || c == '-' || c == '.' || c == '*' || c == '+' || c == '/' || c == '~'
+}
+
+// isSecret judges a word by its shape: a known beginning, or a long mixture.
+func isSecret(w string) bool {
+	if len(w) < 7 {
+		return false
+	}
+	for _, p := range secretPrefixes {
+		if w[0] == p[0] && strings.HasPrefix(w, p) {
+			return len(w) >= 16 || strings.IndexByte(w, '*') > 0 || p == "sk-" || p == "xox"
+		}
+	}
+	if strings.Contains(w, "***") {
+		return true
+	}
+	for part := range strings.SplitSeq(w, "/") {
+		if len(part) >= 32 && mixed(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// mixed reports whether a long word is hexadecimal, or mixes digits with letters
+// of both cases as encoded bytes do.
+func mixed(w string) bool {
+	hex, digits, upper, small := true, 0, 0, 0
+	for i := 0; i < len(w); i++ {
+		switch c := w[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'A' <= c && c <= 'Z':
+			upper++
+			hex = hex && c <= 'F'
+		case 'a' <= c && c <= 'z':
+			small++
+			hex = hex && c <= 'f'
+		default:
+			hex = false
+		}
+	}
+	return digits > 0 && (hex && upper+small > 0 || digits > 1 && upper > 1 && small > 1)
+}
+
+// maskURL says what of a URL is cut: its query and what stands before "@".
+func maskURL(u string) (from, to int, with string) {
+	at := strings.IndexByte(u, '@')
+	query := strings.IndexAny(u, "?#")
+	hook := strings.Index(u, "/webhooks/")
+	if hook < 0 {
+		hook = strings.Index(u, "hooks.slack.com/services/")
+	}
+	switch {
+	case at > 0 && (query < 0 || at < query):
+		return strings.Index(u, "://") + 3, len(u), masked
+	case hook > 0:
+		return hook, len(u), "/" + masked
+	case query > 0:
+		return query, len(u), ""
+	}
+	for part := range strings.SplitSeq(u[strings.Index(u, "://")+3:], "/") {
+		if isSecret(part) {
+			return strings.Index(u, part), len(u), masked
+		}
+	}
+	return 0, 0, ""
+}
+
+// assignment is where the value begins if s[start:end] is the name of a
+// credential that is being set, else 0. A colon counts only after names that no
+// sentence ends with.
+func assignment(s string, start, end int) int {
+	name := lower(s[start:end])
+	i := end
+	quote := i < len(s) && (s[i] == '"' || s[i] == '\'')
+	if quote {
+		i++
+	}
+	for i < len(s) && s[i] == ' ' {
+		i++
+	}
+	if i >= len(s) || s[i] != '=' && s[i] != ':' {
+		return 0
+	}
+	if s[i] == ':' && !quote && !strings.ContainsAny(name, "-_") && name != "authorization" && name != "password" {
+		return 0
+	}
+	for _, n := range secretNames {
+		if name == n || strings.HasSuffix(name, "_"+n) || strings.HasSuffix(name, "."+n) {
+			i++
+			for i < len(s) && (s[i] == ' ' || s[i] == '"' || s[i] == '\'') {
+				i++
+			}
+			return i
+		}
+	}
+	return 0
+}
+
+// valueEnd is where a value ends.
+func valueEnd(s string, i int) int {
+	if end := strings.IndexAny(s[i:], " \t\r\n\"'&,;)}]<>"); end >= 0 {
+		return i + end
+	}
+	return len(s)
+}
+
+// maxDetail is the most of a provider's sentence that is kept, in runes.
+const maxDetail = 300
+
+// oneLine is s masked, on one line, without control characters, and cut.
+func oneLine(s string) string {
+	// What is cut off anyway need not be masked; a secret at the very cut is
+	// longer than the slack.
+	const slack = 512
+	if len(s) > 4*maxDetail+slack {
+		s = strings.ToValidUTF8(s[:4*maxDetail+slack], "")
+	}
+	s = Mask(s)
+	clean := true
+	for i := 0; i < len(s) && clean; i++ {
+		clean = s[i] >= ' ' && s[i] < 0x7f && !(s[i] == ' ' && i+1 < len(s) && s[i+1] == ' ')
+	}
+	if clean && len(s) <= maxDetail {
+		return strings.TrimSpace(s)
+	}
+	var b strings.Builder
+	b.Grow(min(len(s), 4*maxDetail))
+	n, space := 0, true
+	for _, c := range s {
+		switch {
+		case c == utf8.RuneError || !unicode.IsPrint(c) || c == ' ':
+			if !space && n < maxDetail {
+				b.WriteByte(' ')
+				n++
+			}
+			space = true
+			continue
+		case n >= maxDetail-1:
+			b.WriteString("…")
+			return b.String()
+		}
+		b.WriteRune(c)
+		n++
+		space = false
+	}
+	return strings.TrimSpace(b.String())
+}
