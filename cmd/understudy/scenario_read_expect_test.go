@@ -17,7 +17,7 @@ type (
 	expectRequest struct {
 		ref     llm.Ref
 		profile string // empty for any
-		texts   texts
+		texts   textChecks
 	}
 	// expectNoRequest: no request since the last one that was expected.
 	expectNoRequest struct{}
@@ -26,7 +26,7 @@ type (
 	expectPost struct {
 		kind, place string
 		pattern     *pattern // nil when only texts count
-		texts       texts
+		texts       textChecks
 	}
 	// expectNothing: no post and no request since the last expectation.
 	expectNothing struct{}
@@ -84,11 +84,11 @@ type (
 	expectTotal struct{ requests int }
 )
 
-// texts are what a request or post must hold, and must not.
-type texts struct{ contains, lacks []string }
+// textChecks are what a request or post must hold, and must not.
+type textChecks struct{ contains, lacks []string }
 
 // check says what is wrong with a text; empty when nothing is.
-func (t texts) check(text string) string {
+func (t textChecks) check(text string) string {
 	for _, want := range t.contains {
 		if !strings.Contains(text, want) {
 			return fmt.Sprintf("does not contain %q", want)
@@ -209,7 +209,7 @@ func (r *lineReader) expectPost(kind string) any {
 	return closed(r, e)
 }
 
-func (r *lineReader) texts() (t texts) {
+func (r *lineReader) texts() (t textChecks) {
 	for r.err == nil {
 		switch {
 		case r.is("contains"):
@@ -234,8 +234,8 @@ func (r *lineReader) source() failover.Source {
 	return s
 }
 
-// reasons are those that can be expected.
-var reasons = []llm.Reason{
+// knownReasons are those that can be expected.
+var knownReasons = []llm.Reason{
 	llm.Auth, llm.AuthPermanent, llm.Billing, llm.RateLimit, llm.Overloaded, llm.Timeout, llm.ServerError,
 	llm.ModelNotFound, llm.Format, llm.ContextOverflow, llm.Refusal, llm.Abort, llm.EmptyResponse,
 	llm.NoErrorDetails, llm.Unclassified, llm.Cooldown, llm.MissingAuth, llm.UnknownProvider,
@@ -243,7 +243,7 @@ var reasons = []llm.Reason{
 
 func (r *lineReader) reason() llm.Reason {
 	reason := llm.Reason(r.word("a reason such as rate_limit"))
-	if !slices.Contains(reasons, reason) {
+	if !slices.Contains(knownReasons, reason) {
 		r.fail(fmt.Sprintf("a reason such as rate_limit, not %q", reason))
 	}
 	return reason

@@ -83,8 +83,8 @@ func TestScenarioLines(t *testing.T) {
 		{`redeliver last`, doRedeliver{"last"}},
 		{`press approve in t1`, doPress{"approve", "t1"}},
 
-		{`patch t1 model=b/m2`, doPatch{"t1", []field{{"model", "b/m2"}}}},
-		{`patch t1 model=b/m2 note="a b" profile= # both`, doPatch{"t1", []field{{"model", "b/m2"}, {"note", "a b"}, {"profile", ""}}}},
+		{`patch t1 model=b/m2`, doPatch{"t1", []assignment{{"model", "b/m2"}}}},
+		{`patch t1 model=b/m2 note="a b" profile= # both`, doPatch{"t1", []assignment{{"model", "b/m2"}, {"note", "a b"}, {"profile", ""}}}},
 		{`reset t1`, doReset{"t1"}},
 		{`run understudy auth clear a:p1`, doRun{[]string{"auth", "clear", "a:p1"}}},
 		{`run understudy cron add "each day"`, doRun{[]string{"cron", "add", "each day"}}},
@@ -104,8 +104,8 @@ func TestScenarioLines(t *testing.T) {
 
 		{`expect request a/m1`, expectRequest{ref: m1}},
 		{`expect request a/m1 with a:p1`, expectRequest{ref: m1, profile: "a:p1"}},
-		{`expect request a/m1 contains "x: y" # yes`, expectRequest{ref: m1, texts: texts{contains: []string{"x: y"}}}},
-		{`expect request a/m1 with a:p1 lacks "x" contains "y" lacks "z"`, expectRequest{m1, "a:p1", texts{[]string{"y"}, []string{"x", "z"}}}},
+		{`expect request a/m1 contains "x: y" # yes`, expectRequest{ref: m1, texts: textChecks{contains: []string{"x: y"}}}},
+		{`expect request a/m1 with a:p1 lacks "x" contains "y" lacks "z"`, expectRequest{m1, "a:p1", textChecks{[]string{"y"}, []string{"x", "z"}}}},
 		{`expect no request`, expectNoRequest{}},
 		{`expect answer in t1: hello: you # there`, post("answer", "t1", "hello: you # there")},
 		{`expect notice in dm:ann: ↪️ Model Fallback: b/m2 (selected a/m1; rate limit)`, post("notice", "dm:ann", "↪️ Model Fallback: b/m2 (selected a/m1; rate limit)")},
@@ -113,8 +113,8 @@ func TestScenarioLines(t *testing.T) {
 		{`expect error in t1: /try .* again/`, post("error", "t1", "/try .* again/")},
 		{`expect command in channel:c1: "a\nb"`, post("command", "channel:c1", `"a\nb"`)},
 		{`expect admin: a:p1 was disabled…`, post("admin", "", "a:p1 was disabled…")},
-		{`expect answer in t1 contains "a: b" lacks "c"`, expectPost{kind: "answer", place: "t1", texts: texts{[]string{"a: b"}, []string{"c"}}}},
-		{`expect admin lacks "key"`, expectPost{kind: "admin", texts: texts{lacks: []string{"key"}}}},
+		{`expect answer in t1 contains "a: b" lacks "c"`, expectPost{kind: "answer", place: "t1", texts: textChecks{[]string{"a: b"}, []string{"c"}}}},
+		{`expect admin lacks "key"`, expectPost{kind: "admin", texts: textChecks{lacks: []string{"key"}}}},
 		{`expect nothing`, expectNothing{}},
 		{`expect linked`, expectLinked{true}},
 		{`expect not linked`, expectLinked{false}},
@@ -309,7 +309,7 @@ func TestPattern(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
-	both := texts{contains: []string{"a"}, lacks: []string{"b"}}
+	both := textChecks{contains: []string{"a"}, lacks: []string{"b"}}
 	for text, want := range map[string]string{"a": "", "c": `does not contain "a"`, "ab": `contains "b"`} {
 		if got := both.check(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -92,7 +92,7 @@ type (
 	// doPatch changes a session through the API.
 	doPatch struct {
 		session string
-		fields  []field
+		fields  []assignment
 	}
 	// doReset resets a session through the API.
 	doReset struct{ session string }
@@ -122,8 +122,8 @@ type (
 	doStore struct{ slow time.Duration }
 )
 
-// field is name=value.
-type field struct{ name, value string }
+// assignment is name=value.
+type assignment struct{ name, value string }
 
 // defaultStart is the time at which a scenario without a start line begins.
 var defaultStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -236,8 +236,8 @@ func parseSpan(s string) (time.Duration, error) {
 
 // fields reads name=value pairs up to the end; there is at least one. A value
 // may be quoted, as a whole.
-func (r *lineReader) fields() []field {
-	var fields []field
+func (r *lineReader) fields() []assignment {
+	var fields []assignment
 	for r.err == nil {
 		w := r.peek()
 		if w == "" {
@@ -254,7 +254,7 @@ func (r *lineReader) fields() []field {
 		} else {
 			r.rest = r.rest[len(value):]
 		}
-		fields = append(fields, field{name, value})
+		fields = append(fields, assignment{name, value})
 	}
 	if len(fields) == 0 {
 		r.fail("name=value")
