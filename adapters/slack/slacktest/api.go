@@ -1,0 +1,206 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// args are the arguments of one call, from the form, the query or a JSON body;
+// JSON values that are no strings are kept as JSON text, as forms hold them.
+type args map[string]string
+
+// reply is a method's answer; one without "error" is a success.
+type reply map[string]any
+
+// failed is the answer ok:false with Slack's code.
+func failed(code string) reply { return reply{"error": code} }
+
+// method is one call of the Web API: which scope it needs and what it does,
+// under the server's lock.
+type method struct {
+	scope string
+	run   func(*Server, args) reply
+}
+
+// methods are the calls that this Slack knows. Those without a scope need only
+// a valid token.
+var methods = map[string]method{
+	"api.test":                    {"", func(*Server, args) reply { return reply{} }},
+	"auth.test":                   {"", (*Server).authTest},
+	"chat.postMessage":            {"chat:write", (*Server).postMessage},
+	"chat.postEphemeral":          {"chat:write", (*Server).postEphemeral},
+	"chat.update":                 {"chat:write", (*Server).updateMessage},
+	"chat.delete":                 {"chat:write", (*Server).deleteMessage},
+	"assistant.threads.setStatus": {"chat:write", (*Server).setStatus},
+	"conversations.history":       {"channels:history", (*Server).history},
+	"conversations.replies":       {"channels:history", (*Server).replies},
+	"conversations.info":          {"channels:read", (*Server).conversationInfo},
+	"users.info":                  {"users:read", (*Server).usersInfo},
+	"bots.info":                   {"users:read", (*Server).botsInfo},
+	"reactions.add":               {"reactions:write", (*Server).reactionsAdd},
+}
+
+func allScopes() []string {
+	scopes := []string{"app_mentions:read", "commands", "groups:history", "im:history", "mpim:history"}
+	for _, m := range methods {
+		if m.scope != "" && !slices.Contains(scopes, m.scope) {
+			scopes = append(scopes, m.scope)
+		}
+	}
+	slices.Sort(scopes)
+	return scopes
+}
+
+// serveAPI answers one call: log it, let a fault have its way, do it.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/api/")
+	a, token := arguments(r)
+	call := s.record(r, name, a)
+	fault, armed := s.fault(name)
+	var out reply
+	if !armed || fault.performs() {
+		out = s.run(name, token, a)
+	}
+	if armed && !fault.answer(s, w, r) {
+		s.settleCall(call, fault.code())
+		return
+	}
+	if armed && fault.Error != "" {
+		out = failed(fault.Error)
+		for k, v := range fault.Fields {
+			out[k] = v
+		}
+	}
+	code, _ := out["error"].(string)
+	s.settleCall(call, code)
+	if code == "ratelimited" && out["retry"] != nil {
+		w.Header().Set("Retry-After", strconv.Itoa(out["retry"].(int)))
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	out["ok"] = code == ""
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("X-OAuth-Scopes", strings.Join(s.cfg.Scopes, ","))
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// run does what the method does, if the token may.
+func (s *Server) run(name, token string, a args) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.touch()
+	if name == "apps.connections.open" {
+		return s.openConnection(token)
+	}
+	m, known := methods[name]
+	switch {
+	case !known:
+		return failed("unknown_method")
+	case token == "":
+		return failed("not_authed")
+	case token == s.cfg.AppToken:
+		return failed("not_allowed_token_type")
+	case token != s.cfg.BotToken:
+		return failed("invalid_auth")
+	case m.scope != "" && !slices.Contains(s.cfg.Scopes, m.scope):
+		return reply{"error": "missing_scope", "needed": m.scope, "provided": strings.Join(s.cfg.Scopes, ",")}
+	}
+	return m.run(s, a)
+}
+
+// openConnection hands out the address of a socket, good for one use.
+func (s *Server) openConnection(token string) reply {
+	switch token {
+	case "":
+		return failed("not_authed")
+	case s.cfg.BotToken:
+		return failed("not_allowed_token_type")
+	case s.cfg.AppToken:
+	default:
+		return failed("invalid_auth")
+	}
+	ticket := s.id("ticket-")
+	s.tickets[ticket] = true
+	return reply{"url": "ws://" + s.listener.Addr().String() + "/link?ticket=" + ticket + "&app_id=" + App}
+}
+
+// arguments reads the arguments and the token of a request.
+func arguments(r *http.Request) (a args, token string) {
+	a = args{}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == "application/json" {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		var fields map[string]json.RawMessage
+		_ = json.Unmarshal(body, &fields)
+		for k, v := range fields {
+			var text string
+			if json.Unmarshal(v, &text) != nil {
+				text = string(v)
+			}
+			a[k] = text
+		}
+	}
+	_ = r.ParseMultipartForm(1 << 20) // reads plain forms and the query too
+	for k, v := range r.Form {
+		a[k] = v[0]
+	}
+	token = a["token"]
+	delete(a, "token")
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token == "" {
+		token = bearer
+	}
+	return a, token
+}
+
+func (s *Server) authTest(args) reply {
+	return reply{"url": "https://fake.slack.invalid/", "team": "Fake", "user": "understudy", "team_id": Team, "user_id": BotUser, "bot_id": BotID, "is_enterprise_install": false}
+}
+
+func (s *Server) usersInfo(a args) reply {
+	p := s.users[a["user"]]
+	if p == nil {
+		return failed("user_not_found")
+	}
+	return reply{"user": map[string]any{
+		"id": p.ID, "team_id": p.Team, "name": strings.ToLower(p.Name), "real_name": p.Name, "is_bot": p.Bot,
+		"profile": map[string]any{"display_name": p.Name, "real_name": p.Name, "bot_id": p.BotID},
+	}}
+}
+
+func (s *Server) botsInfo(a args) reply {
+	for _, p := range s.users {
+		if p.Bot && p.BotID == a["bot"] {
+			return reply{"bot": map[string]any{"id": p.BotID, "name": p.Name, "user_id": p.ID, "app_id": "A-" + p.BotID}}
+		}
+	}
+	return failed("bot_not_found")
+}
+
+func (s *Server) conversationInfo(a args) reply {
+	p := s.places[a["channel"]]
+	if p == nil {
+		return failed("channel_not_found")
+	}
+	return reply{"channel": map[string]any{
+		"id": p.id, "name": p.name, "is_channel": p.kind == "channel", "is_group": p.kind == "group", "is_im": p.kind == "im",
+		"is_mpim": p.kind == "mpim", "is_private": p.kind != "channel", "is_archived": p.archived, "is_member": !p.outside,
+	}}
+}
+
+func (s *Server) reactionsAdd(a args) reply {
+	p := s.places[a["channel"]]
+	if p == nil {
+		return failed("channel_not_found")
+	}
+	if m := p.find(a["timestamp"]); m == nil || m.Deleted {
+		return failed("message_not_found")
+	}
+	if a["name"] == "" {
+		return failed("invalid_name")
+	}
+	return reply{}
+}

@@ -1,0 +1,117 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Uses and life of a response URL (docs.slack.dev, handling interactions).
+const (
+	hookUses = 5
+	hookLife = 30 * time.Minute
+)
+
+// Response is what the bot said to one person alone, or through a response URL.
+type Response struct {
+	Trigger   string // of the interaction; empty for chat.postEphemeral
+	Channel   string
+	Root      string
+	User      string
+	Text      string
+	Blocks    json.RawMessage
+	Ephemeral bool
+	Replaces  bool // takes the place of the message that was acted on
+}
+
+// hook is one response URL.
+type hook struct {
+	trigger, channel, user string
+	uses                   int
+	made                   time.Time
+}
+
+// newHook makes a response URL. The lock is held.
+func (s *Server) newHook(channel, user string) (address, trigger string) {
+	id, trigger := s.id("hook-"), s.id("trigger-")
+	s.hooks[id] = &hook{trigger: trigger, channel: channel, user: user, made: time.Now()}
+	return "http://" + s.listener.Addr().String() + "/response/" + id, trigger
+}
+
+// Slash is a person giving a native command such as "/model" in a channel. It
+// returns the ids of the interaction and of the envelope.
+func (s *Server) Slash(channel, user, command, text string) (trigger, envelopeID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.places[channel]
+	name := p.name
+	switch p.kind {
+	case "im":
+		name = "directmessage"
+	case "group":
+		name = "privategroup"
+	}
+	address, trigger := s.newHook(channel, user)
+	who := s.users[user]
+	e := &envelope{kind: "slash_commands", accepts: true, payload: map[string]any{
+		"command": command, "text": text, "user_id": user, "user_name": strings.ToLower(who.Name), "channel_id": channel, "channel_name": name,
+		"team_id": Team, "api_app_id": App, "response_url": address, "trigger_id": trigger, "is_enterprise_install": "false",
+	}}
+	s.send(e)
+	return trigger, e.id
+}
+
+// Pick is a person choosing value from the menu with that action id, in an
+// ephemeral message of the channel, or of the thread of root if it is set.
+func (s *Server) Pick(channel, root, user, action, value string) (trigger, envelopeID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	address, trigger := s.newHook(channel, user)
+	container := map[string]any{"type": "message", "message_ts": s.stamp(), "channel_id": channel, "is_ephemeral": true}
+	if root != "" {
+		container["thread_ts"] = root
+	}
+	e := &envelope{kind: "interactive", accepts: true, payload: map[string]any{
+		"type": "block_actions", "user": map[string]any{"id": user, "team_id": Team, "name": strings.ToLower(s.users[user].Name)}, "team": map[string]any{"id": Team}, "api_app_id": App,
+		"channel": map[string]any{"id": channel, "name": s.places[channel].name}, "container": container, "trigger_id": trigger, "response_url": address,
+		"actions": []any{map[string]any{
+			"type": "static_select", "action_id": action, "block_id": "b", "action_ts": s.stamp(),
+			"selected_option": map[string]any{"text": map[string]any{"type": "plain_text", "text": value}, "value": value},
+		}},
+	}}
+	s.send(e)
+	return trigger, e.id
+}
+
+// serveResponse takes what is posted to a response URL.
+func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	var v struct {
+		Text     string          `json:"text"`
+		Blocks   json.RawMessage `json:"blocks"`
+		Type     string          `json:"response_type"`
+		Replaces bool            `json:"replace_original"`
+	}
+	_ = json.Unmarshal(body, &v)
+	call := s.record(r, "response", args{"text": v.Text, "blocks": string(v.Blocks), "response_type": v.Type})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.touch()
+	h := s.hooks[strings.TrimPrefix(r.URL.Path, "/response/")]
+	if h == nil || h.uses >= hookUses || time.Since(h.made) > hookLife {
+		s.calls[call].Error = "used_url"
+		http.Error(w, "used_url", http.StatusNotFound)
+		return
+	}
+	if bad := check(args{"text": v.Text, "blocks": string(v.Blocks)}, maxPostText); bad != nil {
+		s.calls[call].Error, _ = bad["error"].(string)
+		http.Error(w, s.calls[call].Error, http.StatusBadRequest)
+		return
+	}
+	h.uses++
+	s.responses = append(s.responses, Response{Trigger: h.trigger, Channel: h.channel, User: h.user, Text: v.Text, Blocks: v.Blocks, Ephemeral: v.Type != "in_channel", Replaces: v.Replaces})
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = io.WriteString(w, "ok")
+}
