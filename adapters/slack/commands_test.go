@@ -1,0 +1,146 @@
+package slack
+
+import (
+	"strings"
+	"testing"
+
+	"understudy/adapters/slack/slacktest"
+	"understudy/core"
+)
+
+// answering is a rig whose bot answers commands so.
+func answering(t *testing.T, reply core.Reply, change func(*Config)) *rig {
+	r := start(t, slacktest.Config{}, set(func(c *Config) {
+		if change != nil {
+			change(c)
+		}
+	}))
+	r.bot.mu.Lock()
+	r.bot.reply = reply
+	r.bot.mu.Unlock()
+	return r
+}
+
+func (r *rig) response(n int) slacktest.Response {
+	r.Helper()
+	r.wait("a response", func() bool { return len(r.slack.Responses()) > n })
+	return r.slack.Responses()[n]
+}
+
+func TestSlashCommand(t *testing.T) {
+	r := answering(t, core.Reply{Text: "This channel now uses **a/m1**, <!channel>."}, nil)
+	trigger, id := r.slack.Slash(slacktest.Channel, slacktest.User, "/model", " a/m1 ")
+	got := r.response(0)
+	if !got.Ephemeral || got.Trigger != trigger || got.Text != "This channel now uses *a/m1*, &lt;!channel&gt;." || got.Replaces {
+		t.Errorf("response is %+v", got)
+	}
+	inv := r.bot.called()[0]
+	if inv.Name != "model" || inv.Args != "a/m1" || !inv.Native || inv.ID != trigger || inv.Author.Name != "Ann" {
+		t.Errorf("invocation is %+v", inv)
+	}
+	if th := inv.Target.Thread; th.Key() != "slack:main:T0TEAM:C0CHAN" || th.Kind != core.KindChannel {
+		t.Errorf("thread is %+v", th)
+	}
+	r.settled()
+	if times, _ := r.slack.Acks(id); len(times) != 1 {
+		t.Errorf("%d acknowledgements", len(times))
+	}
+}
+
+func TestSlashCommandKinds(t *testing.T) {
+	for channel, kind := range map[string]core.Kind{slacktest.DM: core.KindDirect, slacktest.Group: core.KindGroup, slacktest.Channel: core.KindChannel} {
+		r := answering(t, core.Reply{Text: "ok"}, nil)
+		r.slack.Slash(channel, slacktest.User, "/botstatus", "")
+		r.response(0)
+		if inv := r.bot.called()[0]; inv.Target.Thread.Kind != kind || inv.Name != "status" {
+			t.Errorf("%s: %+v", channel, inv)
+		}
+	}
+}
+
+func TestCommandRunsOnce(t *testing.T) {
+	r := answering(t, core.Reply{Text: "done", Public: true}, nil)
+	r.slack.Slash(slacktest.Channel, slacktest.User, "/new", "")
+	if got := r.response(0); got.Ephemeral {
+		t.Errorf("response is %+v", got)
+	}
+	r.settled()
+	r.slack.Redeliver()
+	r.settled()
+	r.slack.Slash(slacktest.Channel, slacktest.User, "/help", "")
+	r.response(1)
+	if names := r.bot.called(); len(names) != 2 || names[1].Name != "help" {
+		t.Errorf("commands: %+v", names)
+	}
+}
+
+func TestCommandOfSomebodyWhoMayNot(t *testing.T) {
+	r := answering(t, core.Reply{Text: "secret", Menu: &core.Menu{Command: "model"}}, func(c *Config) { c.Allow = []string{slacktest.User} })
+	_, slash := r.slack.Slash(slacktest.Channel, slacktest.OtherUser, "/models", "")
+	_, pick := r.slack.Pick(slacktest.Channel, "", slacktest.OtherUser, "command:model", "a/m1")
+	r.settled()
+	for _, id := range []string{slash, pick} {
+		if times, payload := r.slack.Acks(id); len(times) != 1 || payload != nil {
+			t.Errorf("acknowledged %d times with %s", len(times), payload)
+		}
+	}
+	if len(r.bot.called()) > 0 || len(r.slack.Responses()) > 0 {
+		t.Errorf("it was carried out: %+v %+v", r.bot.called(), r.slack.Responses())
+	}
+}
+
+func TestFailedCommandIsAnswered(t *testing.T) {
+	r := answering(t, core.Reply{}, nil)
+	r.slack.Slash(slacktest.Channel, slacktest.User, "/model", "")
+	if got := r.response(0); !strings.Contains(got.Text, "could not be carried out") {
+		t.Errorf("response is %+v", got)
+	}
+}
+
+func TestMenu(t *testing.T) {
+	menu := &core.Menu{Command: "model", Placeholder: "Choose a model", Options: []core.Choice{
+		{Label: "a/m1", Value: "a/m1"},
+		{Label: strings.Repeat("long ", 40), Value: "b/m2", Note: "rate limited for 3 minutes", Disabled: true},
+		{Label: "no room", Value: strings.Repeat("x", 76)},
+	}}
+	for range 200 {
+		menu.Options = append(menu.Options, core.Choice{Label: "more", Value: "c/m3"})
+	}
+	r := answering(t, core.Reply{Text: "Selected: **a/m1**, asked by <@U0USER>", Menu: menu}, nil)
+	r.slack.Slash(slacktest.Channel, slacktest.User, "/model", "")
+	got := r.response(0)
+	blocks := string(got.Blocks)
+	for _, want := range []string{`"static_select"`, `"command:model"`, `"Choose a model"`, `"a/m1"`, "rate limited for 3 minutes", "Selected: *a/m1*", `"section"`} {
+		if !strings.Contains(blocks, want) {
+			t.Errorf("%s lacks %s", blocks, want)
+		}
+	}
+	if n := strings.Count(blocks, `"value"`); n != maxOptions || strings.Contains(blocks, "no room") {
+		t.Errorf("%d options", n)
+	}
+	trigger, _ := r.slack.Pick(slacktest.Channel, "", slacktest.User, "command:model", "b/m2")
+	if got := r.response(1); !got.Replaces || !got.Ephemeral {
+		t.Errorf("response is %+v", got)
+	}
+	inv := r.bot.called()[1]
+	if inv.Name != "model" || inv.Args != "b/m2" || inv.ID != trigger || inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN" {
+		t.Errorf("invocation is %+v", inv)
+	}
+	r.slack.Pick(slacktest.Channel, "1700000001.000100", slacktest.User, "command:model", "b/m2")
+	r.response(2)
+	if inv := r.bot.called()[2]; inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN:t:1700000001.000100" {
+		t.Errorf("invocation is %+v", inv)
+	}
+}
+
+func TestLongReplyComesInParts(t *testing.T) {
+	r := answering(t, core.Reply{Text: strings.Repeat("one line of many\n", 600)}, nil)
+	r.slack.Slash(slacktest.Channel, slacktest.User, "/models", "")
+	lines := 0
+	for i := range 3 {
+		lines += strings.Count(r.response(i).Text, "one line")
+	}
+	if lines != 600 {
+		t.Errorf("%d lines came", lines)
+	}
+}

@@ -1,0 +1,74 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"understudy/core"
+)
+
+const (
+	findPage  = 200 // messages; docs.slack.dev asks for at most this many
+	findPages = 10
+	// findSlack is added to the time that is searched: Slack's clock is not
+	// ours.
+	findSlack = time.Minute
+)
+
+// Find looks for a message of ours with p's nonce in the conversation of p,
+// back to since.
+func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.Posted, bool, error) {
+	if p.Nonce == "" {
+		return core.Posted{}, false, errors.New("slack: a post without a nonce cannot be found")
+	}
+	me, err := a.identify(ctx)
+	if err != nil {
+		return core.Posted{}, false, fmt.Errorf("slack: looking for a post: %w", clean(err))
+	}
+	since = since.Add(-findSlack)
+	oldest := fmt.Sprintf("%d.%06d", since.Unix(), since.Nanosecond()/1000)
+	t := p.Target.Thread
+	cursor := ""
+	for range findPages {
+		var messages []slackgo.Message
+		messages, cursor, err = a.page(ctx, t, oldest, cursor)
+		if err != nil {
+			return core.Posted{}, false, fmt.Errorf("slack: looking for a post: %w", clean(err))
+		}
+		for _, m := range messages {
+			if m.BotID == me.bot && m.Metadata.EventType == metadataType && m.Metadata.EventPayload["nonce"] == p.Nonce {
+				return core.Posted{ID: m.Timestamp, Linked: t.Root != "" && m.ThreadTimestamp == t.Root}, true, nil
+			}
+		}
+		if cursor == "" {
+			return core.Posted{}, false, nil
+		}
+	}
+	return core.Posted{}, false, fmt.Errorf("slack: looking for a post: more than %d messages since %s", findPage*findPages, since.Format(time.RFC3339))
+}
+
+// page reads one page of a thread, or of a channel outside of threads. A thread
+// that is gone has no messages.
+func (a *Adapter) page(ctx context.Context, t core.Thread, oldest, cursor string) ([]slackgo.Message, string, error) {
+	if t.Root == "" {
+		h, err := a.api.GetConversationHistoryContext(ctx, &slackgo.GetConversationHistoryParameters{
+			ChannelID: t.Channel, Oldest: oldest, Cursor: cursor, Limit: findPage, IncludeAllMetadata: true,
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		return h.Messages, h.ResponseMetaData.NextCursor, nil
+	}
+	messages, _, next, err := a.api.GetConversationRepliesContext(ctx, &slackgo.GetConversationRepliesParameters{
+		ChannelID: t.Channel, Timestamp: t.Root, Oldest: oldest, Cursor: cursor, Limit: findPage, IncludeAllMetadata: true,
+	})
+	var refused slackgo.SlackErrorResponse
+	if errors.As(err, &refused) && refused.Err == "thread_not_found" {
+		return nil, "", nil
+	}
+	return messages, next, err
+}

@@ -1,0 +1,420 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/adapters/slack/slacktest"
+	"understudy/core"
+)
+
+const atBot = "<@" + slacktest.BotUser + "> "
+
+func TestMentionIsAnsweredInItsThread(t *testing.T) {
+	r := plainly(t)
+	ts := r.slack.Say(slacktest.Channel, slacktest.User, atBot+"what is 6 &lt; 7 &amp;amp; why?")
+	m := r.bot.next(t, 0)
+	if m.Text != "what is 6 < 7 &amp; why?" || m.Author.Name != "Ann" || !m.Addressed || m.ID != ts {
+		t.Errorf("message is %+v", m)
+	}
+	if m.Target.Thread.Root != ts || m.Target.ReplyTo != ts || m.Target.Thread.Kind != core.KindThread {
+		t.Errorf("target is %+v", m.Target)
+	}
+	posted, err := r.a.Post(t.Context(), post(m.Target, "It *is*."))
+	if err != nil || !posted.Linked {
+		t.Fatalf("posted %+v, %v", posted, err)
+	}
+	own := r.slack.Posts(slacktest.Channel, ts)
+	if len(own) != 1 || own[0].TS != posted.ID || own[0].Text != "It _is_." {
+		t.Fatalf("in the thread: %+v", own)
+	}
+	r.settled()
+	if n := len(r.bot.heard()); n != 1 {
+		t.Errorf("the bot heard %d messages; its own answer came back to it", n)
+	}
+}
+
+func TestMentionIsOneMessageInAnyOrder(t *testing.T) {
+	for name, opts := range map[string][]slacktest.Option{
+		"message first": nil,
+		"mention first": {slacktest.MentionFirst()},
+		"mention alone": {slacktest.Only("app_mention")},
+		"message alone": {slacktest.Only("message")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := plainly(t)
+			r.slack.Say(slacktest.Channel, slacktest.User, atBot+"hi", opts...)
+			m := r.bot.next(t, 0)
+			r.settled()
+			if len(r.bot.heard()) != 1 || !m.Addressed {
+				t.Errorf("messages: %+v", r.bot.heard())
+			}
+		})
+	}
+}
+
+func TestMentionInQuotedCodeIsLeftToTheMentionEvent(t *testing.T) {
+	r := plainly(t)
+	// The message event alone would not count as a mention; the mention event
+	// that comes with it must not be lost by that.
+	r.slack.Say(slacktest.Channel, slacktest.User, "see `<@U0BOT>`")
+	if m := r.bot.next(t, 0); !m.Addressed {
+		t.Errorf("message is %+v", m)
+	}
+}
+
+func TestSameTimestampInTwoChannels(t *testing.T) {
+	r := plainly(t)
+	for _, ch := range []string{slacktest.Channel, slacktest.Channel2} {
+		r.slack.SendEvent(map[string]any{"type": "message", "channel": ch, "channel_type": "channel", "user": slacktest.User, "team": slacktest.Team, "text": atBot + "hi", "ts": "1700000001.000100"})
+	}
+	r.bot.next(t, 1)
+}
+
+func TestKeys(t *testing.T) {
+	const root, reply = "1700000001.000100", "1700000002.000200"
+	thread := "slack:main:T0TEAM:C0CHAN:t:" + root
+	for _, c := range []struct {
+		name     string
+		mode     ReplyTo
+		ev       map[string]any
+		key      string
+		kind     core.Kind
+		replyTo  string
+		inChange bool
+	}{
+		{name: "opener", mode: ReplyFirst, ev: event1("C0CHAN", "channel", root, ""), key: thread, kind: core.KindThread, replyTo: root},
+		{name: "opener, all", mode: ReplyAll, ev: event1("C0CHAN", "channel", root, ""), key: thread, kind: core.KindThread, replyTo: root},
+		{name: "opener that has replies", mode: ReplyFirst, ev: event1("C0CHAN", "channel", root, root), key: thread, kind: core.KindThread, replyTo: root},
+		{name: "reply", mode: ReplyFirst, ev: event1("C0CHAN", "channel", reply, root), key: thread, kind: core.KindThread, replyTo: root},
+		{name: "reply, off", mode: ReplyOff, ev: event1("C0CHAN", "channel", reply, root), key: thread, kind: core.KindThread},
+		{name: "unthreaded", mode: ReplyOff, ev: event1("C0CHAN", "channel", root, ""), key: "slack:main:T0TEAM:C0CHAN", kind: core.KindChannel},
+		{name: "unthreaded with replies", mode: ReplyOff, ev: event1("C0CHAN", "channel", root, root), key: "slack:main:T0TEAM:C0CHAN", kind: core.KindChannel},
+		{name: "private channel", mode: ReplyOff, ev: event1("C0PRIV", "group", root, ""), key: "slack:main:T0TEAM:C0PRIV", kind: core.KindChannel},
+		{name: "direct", mode: ReplyFirst, ev: event1("D0DM", "im", root, ""), key: "slack:main:T0TEAM:D0DM", kind: core.KindDirect},
+		{name: "direct, in a thread", mode: ReplyFirst, ev: event1("D0DM", "im", reply, root), key: "slack:main:T0TEAM:D0DM:t:" + root, kind: core.KindDirect, replyTo: root},
+		{name: "group", mode: ReplyFirst, ev: event1("G0GROUP", "mpim", root, ""), key: "slack:main:T0TEAM:G0GROUP:t:" + root, kind: core.KindGroup, replyTo: root},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := start(t, slacktest.Config{}, set(func(cfg *Config) { cfg.ReplyTo = c.mode }))
+			r.slack.SendEvent(c.ev)
+			m := r.bot.next(t, 0)
+			if th := m.Thread(); th.Key() != c.key || th.Kind != c.kind || m.Target.ReplyTo != c.replyTo {
+				t.Errorf("key %s, kind %s, reply to %q; want %s, %s, %q", th.Key(), th.Kind, m.Target.ReplyTo, c.key, c.kind, c.replyTo)
+			}
+		})
+	}
+}
+
+// event1 is a message event that mentions the bot.
+func event1(channel, kind, ts, thread string) map[string]any {
+	ev := map[string]any{"type": "message", "channel": channel, "channel_type": kind, "user": slacktest.User, "team": slacktest.Team, "text": atBot + "hi", "ts": ts, "event_ts": ts}
+	if thread != "" {
+		ev["thread_ts"] = thread
+	}
+	return ev
+}
+
+func TestWorkspaceOfASharedChannel(t *testing.T) {
+	p := payload{TeamID: "T1"}
+	p.Authorizations = []struct {
+		TeamID string `json:"team_id"`
+	}{{"T2"}}
+	if got := p.workspace(); got != "T2" {
+		t.Errorf("the authorised team is not taken: %s", got)
+	}
+	p.ContextTeamID = "T3"
+	if got := p.workspace(); got != "T3" {
+		t.Errorf("the conversation's team is not taken: %s", got)
+	}
+}
+
+func TestMessageIsAcknowledgedOnceStored(t *testing.T) {
+	r := start(t, slacktest.Config{AckWithin: 30 * time.Millisecond}, nil)
+	r.bot.mu.Lock()
+	r.bot.fail = []error{errors.New("the disk is full")}
+	r.bot.mu.Unlock()
+	r.slack.Say(slacktest.DM, slacktest.User, "hi")
+	m := r.bot.next(t, 0) // from the second delivery
+	if m.Text != "hi" {
+		t.Errorf("message is %+v", m)
+	}
+	r.settled()
+}
+
+func TestRepeatedEnvelope(t *testing.T) {
+	r := plainly(t)
+	r.slack.Say(slacktest.DM, slacktest.User, "hi")
+	r.bot.next(t, 0)
+	r.settled()
+	id := r.slack.Redeliver()
+	r.wait("a second acknowledgement", func() bool { times, _ := r.slack.Acks(id); return len(times) == 2 })
+	if len(r.bot.heard()) != 1 {
+		t.Errorf("messages: %+v", r.bot.heard())
+	}
+}
+
+func TestSocketDiesUnderAnEnvelope(t *testing.T) {
+	r := plainly(t)
+	for i := range 20 {
+		r.slack.Say(slacktest.DM, slacktest.User, fmt.Sprint("message ", i))
+		r.slack.Drop()
+		r.wait("a socket", func() bool { return r.slack.Connected() > 0 && len(r.slack.Unacked()) == 0 })
+	}
+	for i := range 20 {
+		if m := r.bot.next(t, i); m.Text != fmt.Sprint("message ", i) {
+			t.Errorf("message %d is %q", i, m.Text)
+		}
+	}
+	if r.slack.Missed() > 0 {
+		t.Errorf("%d envelopes were lost", r.slack.Missed())
+	}
+}
+
+func TestOddFramesAreAcknowledged(t *testing.T) {
+	r := plainly(t)
+	for id, frame := range map[string]string{
+		"Eunknown": `{"envelope_id":"Eunknown","type":"events_api","payload":{"type":"event_callback","event":{"type":"brand_new_event","x":1}}}`,
+		"Ekind":    `{"envelope_id":"Ekind","type":"brand_new_envelope","payload":{}}`,
+		"Earray":   `{"envelope_id":"Earray","type":"events_api","payload":[1,2]}`,
+		"Enull":    `{"envelope_id":"Enull","type":"events_api","payload":null}`,
+		"Ecut":     `{"envelope_id" : "Ecut","type":"events_api","payload":{"event":`,
+		"Eodd":     `{"envelope_id":"Eodd","type":"events_api","retry_attempt":"one","payload":{"team_id":7,"event":{"type":"message","channel":"C0CHAN","ts":{},"text":["hi"]}}}`,
+		"Eslash":   `{"envelope_id":"Eslash","type":"slash_commands","payload":"what"}`,
+		"Eaction":  `{"envelope_id":"Eaction","type":"interactive","payload":{"type":"view_submission"}}`,
+	} {
+		r.slack.SendFrame(id, []byte(frame))
+		r.wait("the acknowledgement of "+id, func() bool { times, _ := r.slack.Acks(id); return len(times) > 0 })
+	}
+	// A timestamp that comes as a number has lost its zeros, not its message.
+	r.slack.SendFrame("Enumber", []byte(`{"envelope_id":"Enumber","type":"events_api","payload":{"team_id":"T0TEAM","event":{"type":"message","channel":"D0DM","user":"U0USER","ts":1700000001.0001,"text":"hi"}}}`))
+	if m := r.bot.next(t, 0); m.ID != "1700000001.000100" || !m.At.Equal(time.Unix(1700000001, 100_000)) {
+		t.Errorf("message is %+v", m)
+	}
+	if len(r.bot.heard()) != 1 {
+		t.Errorf("messages: %+v", r.bot.heard())
+	}
+}
+
+func TestChanges(t *testing.T) {
+	r := plainly(t)
+	ts := r.slack.Say(slacktest.Channel, slacktest.User, atBot+"one")
+	m := r.bot.next(t, 0)
+	r.slack.Unfurl(slacktest.Channel, ts) // says nothing new
+	posted, err := r.a.Post(t.Context(), post(m.Target, "answer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.a.Edit(t.Context(), posted.ID, post(m.Target, "better answer")); err != nil {
+		t.Fatal(err)
+	}
+	r.slack.Edit(slacktest.Channel, ts, atBot+"two &gt; one")
+	r.slack.Remove(slacktest.Channel, ts) // it has a reply: a tombstone stays
+	r.bot.await(t, "both changes", func() bool { return len(r.bot.changes) >= 2 })
+	r.settled()
+	want := []core.Change{{InboxKey: m.InboxKey(), Text: "two > one"}, {InboxKey: m.InboxKey(), Deleted: true}}
+	if len(r.bot.told()) != 2 || r.bot.told()[0] != want[0] || r.bot.told()[1] != want[1] {
+		t.Errorf("changes are %+v, want %+v", r.bot.told(), want)
+	}
+	dm := r.slack.Say(slacktest.DM, slacktest.User, "three")
+	third := r.bot.next(t, 1)
+	r.slack.Remove(slacktest.DM, dm) // it has none: it is gone
+	r.bot.await(t, "the deletion", func() bool { return len(r.bot.changes) == 3 })
+	if c := r.bot.told()[2]; !c.Deleted || c.InboxKey != third.InboxKey() {
+		t.Errorf("change is %+v", c)
+	}
+	if len(r.bot.heard()) != 2 {
+		t.Errorf("a change became a message: %+v", r.bot.heard())
+	}
+}
+
+func TestWhatIsHeard(t *testing.T) {
+	inRoot := slacktest.In("1700000001.000100")
+	all := []struct {
+		name, channel, user, text string
+		opts                      []slacktest.Option
+		heard                     map[RequireMention]string // "", "addressed", "overheard"
+	}{
+		{"root", slacktest.Channel, slacktest.User, "hi all", nil, map[RequireMention]string{MentionNever: "addressed"}},
+		{"in a thread", slacktest.Channel, slacktest.User, "hi", []slacktest.Option{inRoot}, map[RequireMention]string{MentionUntilEngaged: "overheard", MentionNever: "addressed"}},
+		{"to somebody else", slacktest.Channel, slacktest.User, "<@U0OTHER> your view?", []slacktest.Option{inRoot}, map[RequireMention]string{MentionNever: "addressed"}},
+		{"broadcast", slacktest.Channel, slacktest.User, "hi", []slacktest.Option{inRoot, slacktest.Broadcast()}, map[RequireMention]string{MentionUntilEngaged: "overheard", MentionNever: "addressed"}},
+		{"mention", slacktest.Channel, slacktest.User, "hi <@U0BOT>", nil, map[RequireMention]string{MentionAlways: "addressed", MentionUntilEngaged: "addressed", MentionNever: "addressed"}},
+		{"group", slacktest.Group, slacktest.User, "hi", nil, map[RequireMention]string{MentionNever: "addressed"}},
+		{"direct", slacktest.DM, slacktest.User, "hi", nil, map[RequireMention]string{MentionAlways: "addressed", MentionUntilEngaged: "addressed", MentionNever: "addressed"}},
+		{"another bot", slacktest.Channel, slacktest.OtherBot, atBot + "alarm", nil, nil},
+		{"join", slacktest.Channel, slacktest.User, atBot + "joined", []slacktest.Option{func(o *slacktest.Said) { o.Subtype = "channel_join" }, slacktest.Only("message")}, nil},
+	}
+	for _, rule := range []RequireMention{MentionAlways, MentionUntilEngaged, MentionNever} {
+		t.Run(string(rule), func(t *testing.T) {
+			r := start(t, slacktest.Config{}, set(func(c *Config) { c.RequireMention = rule }))
+			for _, c := range all {
+				before := len(r.bot.heard())
+				r.slack.Say(c.channel, c.user, c.text, c.opts...)
+				r.settled()
+				got := ""
+				if len(r.bot.heard()) > before {
+					got = "overheard"
+					if r.bot.heard()[before].Addressed {
+						got = "addressed"
+					}
+				}
+				if got != c.heard[rule] {
+					t.Errorf("%s: %q, want %q", c.name, got, c.heard[rule])
+				}
+			}
+		})
+	}
+}
+
+func TestAllowedBotIsHeard(t *testing.T) {
+	r := start(t, slacktest.Config{}, set(func(c *Config) { c.Allow = []string{slacktest.Channel, slacktest.OtherBot} }))
+	r.slack.Say(slacktest.Channel, slacktest.OtherBot, atBot+"alarm")
+	if m := r.bot.next(t, 0); !m.Author.Bot || m.Author.ID != slacktest.OtherBot {
+		t.Errorf("author is %+v", m.Author)
+	}
+}
+
+func TestFilesAreNamed(t *testing.T) {
+	r := plainly(t)
+	r.slack.Say(slacktest.DM, slacktest.User, "", slacktest.File("a.png", "image/png", 12))
+	m := r.bot.next(t, 0)
+	if len(m.Attachments) != 1 || m.Attachments[0].Name != "a.png" || m.Attachments[0].Size != 12 || m.Attachments[0].Note == "" {
+		t.Errorf("attachments are %+v", m.Attachments)
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	person := core.Author{ID: "U1", Team: "T1"}
+	guest := core.Author{ID: "U2", Team: "T2"}
+	robot := core.Author{ID: "B1", Bot: true}
+	channel := core.Thread{Workspace: "T1", Channel: "C1", Kind: core.KindThread}
+	direct := core.Thread{Workspace: "T1", Channel: "D1", Kind: core.KindDirect}
+	for _, c := range []struct {
+		name  string
+		allow string
+		dm    DMPolicy
+		who   core.Author
+		where core.Thread
+		want  bool
+	}{
+		{"nothing is allowed", "", DMAllowlist, person, channel, false},
+		{"nothing is allowed, direct", "", DMAllowlist, person, direct, false},
+		{"everybody", "*", DMAllowlist, person, channel, true},
+		{"everybody is no word for direct messages", "*", DMAllowlist, person, direct, false},
+		{"open", "", DMOpen, person, direct, true},
+		{"open is no word for channels", "", DMOpen, person, channel, false},
+		{"off", "U1", DMOff, person, direct, false},
+		{"workspace", "T1", DMAllowlist, person, channel, true},
+		{"workspace, direct", "T1", DMAllowlist, person, direct, true},
+		{"channel", "C1", DMAllowlist, person, channel, true},
+		{"other channel", "C2", DMAllowlist, person, channel, false},
+		{"user", "U1", DMAllowlist, person, direct, true},
+		{"guest", "*", DMOpen, guest, channel, false},
+		{"guest by id", "U2", DMAllowlist, guest, channel, true},
+		{"guest by workspace", "T2 C1", DMAllowlist, guest, channel, true},
+		{"bot", "*", DMOpen, robot, channel, false},
+		{"bot by id", "B1", DMOpen, robot, channel, true},
+	} {
+		if got := newPolicy(strings.Fields(c.allow), c.dm).admits(c.who, c.where); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Run("unknown", func(t *testing.T) {
+		r := plainly(t)
+		r.slack.Fail("users.info", slacktest.Fault{Error: "missing_scope"})
+		r.slack.Say(slacktest.DM, slacktest.User, "hi")
+		if m := r.bot.next(t, 0); m.Author.Name != slacktest.User {
+			t.Errorf("name is %q", m.Author.Name)
+		}
+	})
+	t.Run("slow", func(t *testing.T) {
+		r := plainly(t)
+		hold := make(chan struct{})
+		defer close(hold)
+		r.slack.Fail("users.info", slacktest.Fault{Hold: hold})
+		r.slack.Say(slacktest.DM, slacktest.User, "hi <@U0OTHER>")
+		if m := r.bot.next(t, 0); m.Author.Name != slacktest.User {
+			t.Errorf("name is %q", m.Author.Name)
+		}
+	})
+	t.Run("asked once", func(t *testing.T) {
+		r := plainly(t)
+		for i := range 3 {
+			r.slack.Say(slacktest.DM, slacktest.User, "hi <@U0OTHER>, hi <@U0OTHER>")
+			if m := r.bot.next(t, i); m.Text != "hi @Ben, hi @Ben" {
+				t.Errorf("text is %q", m.Text)
+			}
+		}
+		if n := len(r.slack.Calls("users.info")); n != 2 {
+			t.Errorf("%d look-ups for two people", n)
+		}
+	})
+}
+
+func TestPlain(t *testing.T) {
+	a := &Adapter{me: &identity{user: "U0BOT", name: "understudy"}}
+	a.names = newNames(func(_ context.Context, user string) (string, error) {
+		if user == "U1" {
+			return "Ann", nil
+		}
+		return "", errors.New("unknown")
+	})
+	defer a.names.stop()
+	for in, want := range map[string]string{
+		"<@U0BOT> hi":                            "hi",
+		"<@U0BOT|bot>: /model x":                 "/model x",
+		"  <@U0BOT>, <@U0BOT> hi":                "hi",
+		"hi <@U0BOT>":                            "hi",
+		"what can <@U0BOT> do?":                  "what can @understudy do?",
+		"<@U0BOT>":                               "",
+		"<@U0BOTX> hi":                           "@U0BOTX hi",
+		"<@U1> and <@U2> and <@U3|Carl>":         "@Ann and @U2 and @Carl",
+		"<#C1|general> <#C2>":                    "#general #C2",
+		"<!here> <!channel> <!everyone>":         "@here @channel @everyone",
+		"<!subteam^S1|@devs> <!subteam^S2>":      "@devs @S2",
+		"<!date^1700000000^{date}|Nov 14>":       "Nov 14",
+		"<https://e.invalid/a?x=1&amp;y=2>":      "https://e.invalid/a?x=1&y=2",
+		"<https://e.invalid|e.invalid>":          "https://e.invalid",
+		"<https://e.invalid/x|docs &amp; more>":  "[docs & more](https://e.invalid/x)",
+		"<mailto:a@e.invalid|a@e.invalid>":       "a@e.invalid",
+		"1 &lt; 2 &amp;&amp; 3 &gt; 2, &amp;lt;": "1 < 2 && 3 > 2, &lt;",
+		"&lt;@U1&gt; is no mention":              "<@U1> is no mention",
+		"`code &lt;T&gt;`":                       "`code <T>`",
+		"broken <":                               "broken <",
+	} {
+		if got := a.plain(t.Context(), "T1", in); got != want {
+			t.Errorf("%q reads %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestMentions(t *testing.T) {
+	for in, want := range map[string]bool{
+		"<@U0BOT> hi": true, "hi <@U0BOT|bot>": true, "<@U0BOTX>": false, "U0BOT": false,
+		"`<@U0BOT>`": false, "```\n<@U0BOT>\n```": false, "`a` <@U0BOT> `b`": true, "it`s <@U0BOT>": true,
+	} {
+		if got := mentions(in, "U0BOT"); got != want {
+			t.Errorf("%q: %v", in, got)
+		}
+	}
+}
+
+func TestOrderWithinAConversation(t *testing.T) {
+	r := plainly(t)
+	for i := range 50 {
+		r.slack.Say(slacktest.DM, slacktest.User, fmt.Sprint(i))
+	}
+	for i := range 50 {
+		if m := r.bot.next(t, i); m.Text != fmt.Sprint(i) {
+			t.Fatalf("message %d is %q", i, m.Text)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package slack
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+
+	slackgo "github.com/slack-go/slack"
+
+	"understudy/core"
+)
+
+// Slack's limits for one text object in a section or context block
+// (docs.slack.dev, Block Kit).
+const maxTextObject = 3000
+
+// content is a text in the two forms that Slack shows: the text in its own
+// markup, for notifications and old clients, and blocks for everyone else. The
+// text is always whole. Without blocks it is the text that is shown.
+type content struct {
+	text   string
+	blocks []slackgo.Block
+}
+
+// options say the content, to a post and to an edit alike. Blocks are always
+// named, so that an edit removes those of before. "parse" is named because an
+// edit would otherwise link names that the post did not.
+func (c content) options() []slackgo.MsgOption {
+	return []slackgo.MsgOption{slackgo.MsgOptionText(c.text, false), slackgo.MsgOptionParse(false), slackgo.MsgOptionBlocks(c.blocks...)}
+}
+
+// with adds a block. Slack shows the text no more once there are blocks, so it
+// becomes one too.
+func (c content) with(b slackgo.Block) content {
+	if b == nil {
+		return c
+	}
+	if c.blocks == nil {
+		for _, part := range core.Split(c.text, core.Limits{MaxText: maxTextObject, Count: units}) {
+			c.blocks = append(c.blocks, slackgo.NewSectionBlock(markup(part), nil, nil))
+		}
+	}
+	c.blocks = append(c.blocks, b)
+	return c
+}
+
+// render makes Slack's content of Markdown. It is the only place where text for
+// Slack is made. What does not fit is refused before Slack sees it.
+func render(kind core.PostKind, markdown string) (content, *core.SendError) {
+	switch {
+	case blank(markdown):
+		return content{}, &core.SendError{Permanent: true, Err: errors.New("there is no text to post")}
+	case count(markdown) > maxText:
+		return content{}, &core.SendError{TooLong: true, Err: errors.New("the text is longer than one post holds")}
+	}
+	c := content{text: mrkdwn(markdown)}
+	if units(c.text) > maxText {
+		// Markup made it longer, as the padding of a table does. Without
+		// markup it fits: that is what count counts.
+		c.text = escape.Replace(markdown)
+	}
+	switch {
+	case kind == core.PostNotice || kind == core.PostStatus:
+		if units(c.text) <= maxTextObject { // else it is no small print
+			c.blocks = []slackgo.Block{slackgo.NewContextBlock("", markup(c.text))}
+		}
+	case !rings(markdown):
+		c.blocks = []slackgo.Block{slackgo.NewMarkdownBlock("", markdown)}
+	}
+	return c, nil
+}
+
+// markup is a text object in Slack's markup, in which nothing is linked that
+// is not written as a link.
+func markup(text string) *slackgo.TextBlockObject {
+	return slackgo.NewTextBlockObject(slackgo.MarkdownType, text, false, true)
+}
+
+// rings reports whether Markdown holds what Slack may read as a mention. A
+// markdown block is not given such text, since nothing in it can be escaped:
+// in code an escape would show.
+func rings(markdown string) bool {
+	return strings.Contains(markdown, "<@") || strings.Contains(markdown, "<!") || strings.Contains(markdown, "<#")
+}
+
+// blank reports whether a text shows nothing. Slack refuses one.
+func blank(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }) < 0
+}
+
+// escape writes the three characters that Slack's markup is made of as text.
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// count measures text as Slack will count it once it is escaped. Slack does not
+// say what its characters are; UTF-16 units are never fewer than code points.
+func count(text string) int {
+	n := units(text)
+	for i := range len(text) {
+		switch text[i] {
+		case '&':
+			n += len("&amp;") - 1
+		case '<', '>':
+			n += len("&lt;") - 1
+		}
+	}
+	return n
+}
+
+// units is the length of a text in UTF-16.
+func units(text string) int {
+	n := 0
+	for _, r := range text {
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,261 @@
+package slack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"understudy/adapters/slack/slacktest"
+	"understudy/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bot is a handler that keeps what it was given, as a store would: a message
+// whose key is known changes nothing.
+type bot struct {
+	mu       sync.Mutex
+	changed  chan struct{}
+	messages []core.Message
+	keys     map[string]int // deliveries by inbox key
+	changes  []core.Change
+	commands []core.Invocation
+	fail     []error // for the next messages
+	reply    core.Reply
+}
+
+func newBot() *bot { return &bot{changed: make(chan struct{}), keys: map[string]int{}} }
+
+func (b *bot) touch() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *bot) Message(_ context.Context, m core.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.touch()
+	if len(b.fail) > 0 {
+		err := b.fail[0]
+		b.fail = b.fail[1:]
+		return err
+	}
+	b.keys[m.InboxKey()]++
+	if b.keys[m.InboxKey()] == 1 {
+		b.messages = append(b.messages, m)
+	}
+	return nil
+}
+
+func (b *bot) Change(_ context.Context, c core.Change) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.touch()
+	b.changes = append(b.changes, c)
+	return nil
+}
+
+func (b *bot) Command(_ context.Context, inv core.Invocation) (core.Reply, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.touch()
+	b.commands = append(b.commands, inv)
+	if b.reply.Text == "" {
+		return core.Reply{}, errors.New("nothing to say")
+	}
+	return b.reply, nil
+}
+
+func (b *bot) Complete(context.Context, core.Invocation) ([]core.Choice, error) { return nil, nil }
+
+// await returns once ok holds, which may look at the bot.
+func (b *bot) await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	timeout := time.After(5 * time.Second)
+	for {
+		b.mu.Lock()
+		changed, done := b.changed, ok()
+		b.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// next is the message with number n, counted from 0.
+func (b *bot) next(t *testing.T, n int) core.Message {
+	t.Helper()
+	b.await(t, "a message", func() bool { return len(b.messages) > n })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.messages[n]
+}
+
+// heard are the messages so far; told are the changes, called the commands.
+func (b *bot) heard() []core.Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.messages)
+}
+
+func (b *bot) told() []core.Change {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.changes)
+}
+
+func (b *bot) called() []core.Invocation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.commands)
+}
+
+// rig is a fake Slack, an adapter connected to it, and the bot behind.
+type rig struct {
+	*testing.T
+	slack *slacktest.Server
+	a     *Adapter
+	bot   *bot
+	log   *lockedBuffer
+	run   chan error
+}
+
+// quick is a pace at which nothing waits for long.
+var quick = pace{
+	pauses:   []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond},
+	settled:  time.Hour,
+	silence:  20 * time.Second,
+	farewell: 5 * time.Second,
+}
+
+func config(s *slacktest.Server) Config {
+	return Config{
+		Account: "main", APIURL: s.APIURL(), BotToken: core.NewSecret(slacktest.BotToken), AppToken: core.NewSecret(slacktest.AppToken),
+		Allow: []string{Everybody}, DM: DMOpen, PostEvery: -1, EditEvery: -1,
+	}
+}
+
+// serve starts a fake Slack.
+func serve(t *testing.T, cfg slacktest.Config) *slacktest.Server {
+	t.Helper()
+	s := slacktest.New(cfg)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// start makes the whole rig, and waits for the socket. No token may have been
+// logged by the time it ends.
+func start(t *testing.T, fake slacktest.Config, change func(*Config, *Adapter)) *rig {
+	t.Helper()
+	s := serve(t, fake)
+	r := &rig{T: t, slack: s, bot: newBot(), log: &lockedBuffer{}, run: make(chan error, 1)}
+	cfg := config(s)
+	cfg.Log = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if change != nil {
+		change(&cfg, nil)
+	}
+	a, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.pace = quick
+	if change != nil {
+		change(&cfg, a)
+	}
+	r.a = a
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { r.run <- a.Run(ctx, r.bot) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-r.run; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		for _, token := range []string{slacktest.BotToken, slacktest.AppToken, "hook-", "ticket-"} {
+			if strings.Contains(r.log.String(), token) {
+				t.Errorf("the log holds %q", token)
+			}
+		}
+	})
+	r.wait("a socket", func() bool { return s.Connected() > 0 })
+	return r
+}
+
+// plainly is a rig with nothing special about it.
+func plainly(t *testing.T) *rig { return start(t, slacktest.Config{}, nil) }
+
+// set changes the configuration before the adapter is made.
+func set(change func(*Config)) func(*Config, *Adapter) {
+	return func(c *Config, a *Adapter) {
+		if a == nil {
+			change(c)
+		}
+	}
+}
+
+// wait returns once the fake Slack is as it should be.
+func (r *rig) wait(what string, ok func() bool) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+	defer cancel()
+	if err := r.slack.Wait(ctx, what, ok); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// settled returns once everything that was sent is acknowledged.
+func (r *rig) settled() {
+	r.Helper()
+	r.wait("acknowledgements", func() bool { return len(r.slack.Unacked()) == 0 })
+}
+
+// post is an answer in the thread of a target.
+func post(t core.Target, text string) core.Post {
+	return core.Post{Target: t, Kind: core.PostAnswer, Text: text, Link: true, Nonce: "turn1-0"}
+}
+
+// inThread is a target in the thread of a root.
+func inThread(channel, root string) core.Target {
+	return core.Target{Thread: core.Thread{Platform: "slack", Account: "main", Workspace: slacktest.Team, Channel: channel, Root: root, Kind: core.KindThread}}
+}
+
+func sendErr(t *testing.T, err error) *core.SendError {
+	t.Helper()
+	var e *core.SendError
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is no SendError", err)
+	}
+	return e
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,139 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"understudy/core"
+)
+
+const (
+	workingText = "is thinking…"
+	// statusFresh is how long a status is left alone before it is set again;
+	// Slack drops it after two minutes.
+	statusFresh = time.Minute
+)
+
+// statuses are the threads in which the bot shows that it is at work. Slack
+// takes a status away with every post of ours in the thread.
+type statuses struct {
+	mu      sync.Mutex
+	threads map[threadRef]*working
+	broken  bool // Slack will not have it; do not ask again
+}
+
+// working is the status of one thread. Its turn lets one request out at a time,
+// so that a late refresh never lands on a status that was taken away: Slack
+// locks the composer while one shows.
+type working struct {
+	turn  chan struct{} // holds one token
+	users int           // calls that wait for the turn or have it
+	set   time.Time     // zero when Slack shows none
+}
+
+func newStatuses() *statuses { return &statuses{threads: map[threadRef]*working{}} }
+
+// posted notes that Slack took the thread's status away.
+func (s *statuses) posted(ref threadRef) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.threads[ref]; w != nil {
+		w.set = time.Time{}
+	}
+}
+
+// enter waits for the thread's turn.
+func (s *statuses) enter(ctx context.Context, ref threadRef) (*working, error) {
+	s.mu.Lock()
+	w := s.threads[ref]
+	if w == nil {
+		w = &working{turn: make(chan struct{}, 1)}
+		s.threads[ref] = w
+	}
+	w.users++
+	s.mu.Unlock()
+	select {
+	case w.turn <- struct{}{}:
+		return w, nil
+	case <-ctx.Done():
+		s.leave(ref, w)
+		return nil, ctx.Err()
+	}
+}
+
+// leave forgets a thread that nobody works in.
+func (s *statuses) leave(ref threadRef, w *working) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.users--
+	if w.users == 0 && w.set.IsZero() {
+		delete(s.threads, ref)
+	}
+}
+
+// fresh reports whether the status need not be set again now.
+func (s *statuses) fresh(w *working) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(w.set) < statusFresh
+}
+
+func (s *statuses) mark(w *working, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.set = at
+}
+
+// Working shows or takes away the status line of the thread. Outside of threads
+// Slack has none. It is always taken away on Slack's side too when it ends,
+// whatever is known of it here.
+func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
+	ref := refOf(t.Thread)
+	s := a.works
+	if ref.root == "" || s.refused() {
+		return nil
+	}
+	w, err := s.enter(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer s.leave(ref, w)
+	defer func() { <-w.turn }()
+	text, at := "", time.Time{}
+	if on {
+		if s.fresh(w) {
+			return nil
+		}
+		// Marked before it is asked for: a post that overtakes the request
+		// must find something to unmark.
+		text, at = workingText, time.Now()
+	}
+	s.mark(w, at)
+	err = a.api.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: ref.channel, ThreadTS: ref.root, Status: text})
+	var refused slackgo.SlackErrorResponse
+	if errors.As(err, &refused) {
+		switch refused.Err {
+		case "missing_scope", "unknown_method", "not_allowed_token_type", "feature_not_enabled":
+			a.log.Info("Slack shows no status lines for this app", "code", refused.Err)
+			s.refuse()
+		}
+		return nil // an ornament: the turn goes on without it
+	}
+	return clean(err)
+}
+
+func (s *statuses) refused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
+func (s *statuses) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = true
+}
