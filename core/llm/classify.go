@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,11 +21,11 @@ import (
 // against a wait; overload; other words that are sure; the status; weak words
 // and codes. The cost is linear in the body, of which MaxBody bytes are read.
 func Classify(f Failure) *Error {
-	var ev evidence
-	ev.family = familyOf(f.Provider)
+	ev := newEvidence(f.Provider)
+	defer ev.free()
 	body := f.Body[:min(len(f.Body), MaxBody)]
+	ev.readHeader(f.Header)
 	ev.read(string(body), 0)
-	ev.readHeader(f)
 	if ev.empty() && f.Err != nil && !f.Cancelled {
 		ev.read(f.Err.Error(), 0)
 	}
@@ -53,7 +54,6 @@ func Classify(f Failure) *Error {
 			now = time.Now()
 		}
 		if !e.Never {
-			ev.addHeader(f.Header)
 			e.ResetAt = ev.resetAt(now, f.Status)
 		}
 		e.Scope = ev.scope(e, now)
@@ -68,7 +68,8 @@ func Classify(f Failure) *Error {
 func ClassifyText(provider, text string, now time.Time) *Error {
 	e := Classify(Failure{Provider: provider, Body: []byte(text), Now: now})
 	if e.Status == 0 {
-		var ev evidence
+		ev := newEvidence(provider)
+		defer ev.free()
 		ev.read(string(e.Body), 0)
 		e.Status = ev.status
 	}
@@ -101,8 +102,8 @@ func (ev *evidence) decide(f Failure) verdict {
 		ev.finish = f.Finish
 	}
 	status := ev.effective(f.Status)
-	for _, step := range [...]func(int) verdict{ev.wholeText, ev.finished, ev.byVendorCode, ev.tooLarge, ev.money, ev.sureWords} {
-		if v := step(status); v.reason != "" {
+	for _, step := range steps {
+		if v := step(ev, status); v.reason != "" {
 			return v
 		}
 	}
@@ -118,10 +119,15 @@ func (ev *evidence) decide(f Failure) verdict {
 	if v := transport(f); v.reason != "" {
 		return v
 	}
-	if f.Empty || status < 400 && ev.empty() && f.Err == nil {
+	if f.Empty || status < 400 && f.Err == nil && len(bytes.TrimSpace(f.Body)) == 0 {
 		return verdict{reason: EmptyResponse, evidence: "nothing came back"}
 	}
 	return verdict{reason: Unclassified, evidence: "no rule"}
+}
+
+// steps are the rules that come before the status, in their order.
+var steps = []func(ev *evidence, status int) verdict{
+	(*evidence).wholeText, (*evidence).finished, (*evidence).byVendorCode, (*evidence).tooLarge, (*evidence).money, (*evidence).sureWords,
 }
 
 // effective is the status that counts. A gateway's own 200, 400 or 5xx hides

@@ -256,7 +256,7 @@ func normalCode(s string) string {
 	clean := true
 	for i := 0; i < len(s) && clean; i++ {
 		c := s[i]
-		clean = charClass[c]&(charLetter|charDigit) != 0
+		clean = isDigit(c) || isLetter(c) && (c < 'A' || c > 'Z')
 	}
 	if clean {
 		return s
@@ -277,12 +277,12 @@ func normalCode(s string) string {
 
 // wordsOfCode takes an unknown code apart, so that "ModelOverloadedError" and
 // "monthly-limit-exceeded" are read like sentences.
-func wordsOfCode(s string) []string {
-	out := make([]string, 0, 8)
+func wordsOfCode(s string) []word {
+	out := make([]word, 0, 8)
 	start := 0
 	flush := func(end int) {
 		if end > start {
-			out = append(out, lower(s[start:end]))
+			out = append(out, word{hashOf(s[start:end]), s[start:end]})
 		}
 	}
 	for i := 0; i < len(s); i++ {

@@ -1,23 +1,32 @@
 package llm
 
 import (
+	"net/http"
 	"strings"
 	"time"
 )
 
 // What an Error says beside its reason: scope, code and detail.
 
-// readHeader takes the error type that AWS puts into a header, and the sign of
-// an edge that wants to see a browser.
-func (ev *evidence) readHeader(f Failure) {
-	if f.Header == nil {
-		return
-	}
-	if t := f.Header.Get("X-Amzn-Errortype"); t != "" {
-		ev.code(t, 0)
-	}
-	if f.Header.Get("Cf-Mitigated") == "challenge" {
-		ev.challenge = true
+// readHeader takes what headers tell: when to come back, the error type of AWS,
+// and the sign of an edge that wants to see a browser. What headers say comes
+// before what the body says of the same kind.
+func (ev *evidence) readHeader(h http.Header) {
+	for name, values := range h {
+		if len(values) == 0 || name == "" {
+			continue
+		}
+		switch name[0] {
+		case 'R', 'X', 'A', 'r', 'x', 'a':
+			ev.hint(name, strings.TrimSpace(values[0]), true)
+			if strings.EqualFold(name, "X-Amzn-Errortype") {
+				ev.code(values[0], 0)
+			}
+		case 'C', 'c':
+			if strings.EqualFold(name, "Cf-Mitigated") && values[0] == "challenge" {
+				ev.challenge = true
+			}
+		}
 	}
 }
 

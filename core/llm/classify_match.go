@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// Matching words. A text is cut into lower-case words once; each word is looked
-// up among the first words of all phrases, and the few phrases that begin with
-// it are compared. The cost is linear in the text, whatever it holds, and words
-// have edges: "limit" is not found in "unlimited".
+// Matching words. A text is cut into words once, each as a hash of its letters
+// in lower case; the hash is looked up among the first words of all phrases, and
+// the few phrases that begin with it are compared. The cost is linear in the
+// text, whatever it holds, and words have edges: "limit" is not found in
+// "unlimited".
 
 // phrase is one row of the word table, compiled.
 type phrase struct {
@@ -20,24 +21,40 @@ type phrase struct {
 
 // step is one word of a phrase after the first.
 type step struct {
-	words []string // alternatives; "#" is any number
-	gap   int      // other words that may stand before it
-	start bool     // the word only has to begin like this
+	words  []hash // alternatives
+	starts string // or what the word only has to begin with
+	number bool   // or it is any number
+	gap    int    // other words that may stand before it
 }
 
-// endOfSentence stands between the words of two sentences. No phrase reaches
-// across it.
-const endOfSentence = ""
+// hash is FNV-1a over a word in lower case; endOfSentence stands between the
+// words of two sentences, and no phrase reaches across it.
+type hash uint64
 
-type phraseIndex struct {
-	first map[string][]*phrase
-	// shape has a bit for each length that a first word with this first byte
-	// has; it spares most look-ups.
-	shape [256]uint32
+const (
+	endOfSentence hash = 0
+	hashStart     hash = 14695981039346656037
+	hashPrime     hash = 1099511628211
+)
+
+func hashOf(word string) hash {
+	h := hashStart
+	for i := 0; i < len(word); i++ {
+		h = (h ^ hash(smallLetter[word[i]])) * hashPrime
+	}
+	return h
 }
 
-var phrases = sync.OnceValue(func() *phraseIndex {
-	x := &phraseIndex{first: make(map[string][]*phrase, 512)}
+// word is one word of a text.
+type word struct {
+	hash hash
+	text string // as written
+}
+
+type phraseIndex map[hash][]*phrase
+
+var phrases = sync.OnceValue(func() phraseIndex {
+	x := make(phraseIndex, 1024)
 	for _, row := range wordTable {
 		for line := range strings.Lines(row.phrases) {
 			if line = strings.TrimSpace(line); line != "" {
@@ -48,48 +65,48 @@ var phrases = sync.OnceValue(func() *phraseIndex {
 	return x
 })
 
-// add compiles one line: words with "|" between alternatives, a "*" at the end
-// of a word for any ending, ".." for up to two and "..." for up to six words
-// between.
-func (x *phraseIndex) add(line string, sig signal, only family) {
+// add compiles one line: words with "|" between alternatives, "#" for any
+// number, a "*" at the end of a word for any ending, ".." for up to two and
+// "..." for up to six words between.
+func (x phraseIndex) add(line string, sig signal, only family) {
 	p := &phrase{text: line, sig: sig, only: only}
 	fields := strings.Fields(line)
 	gap := 0
 	for _, f := range fields[1:] {
-		switch f {
-		case "..":
+		st := step{gap: gap}
+		gap = 0
+		switch start, open := strings.CutSuffix(f, "*"); {
+		case f == "..":
 			gap = 2
-		case "...":
+			continue
+		case f == "...":
 			gap = 6
+			continue
+		case f == "#":
+			st.number = true
+		case open:
+			st.starts = start
 		default:
-			word, start := strings.CutSuffix(f, "*")
-			p.rest = append(p.rest, step{strings.Split(word, "|"), gap, start})
-			gap = 0
+			for alternative := range strings.SplitSeq(f, "|") {
+				st.words = append(st.words, hashOf(alternative))
+			}
 		}
+		p.rest = append(p.rest, st)
 	}
 	for first := range strings.SplitSeq(fields[0], "|") {
-		x.first[first] = append(x.first[first], p)
-		x.shape[first[0]] |= 1 << min(len(first), 31)
+		x[hashOf(first)] = append(x[hashOf(first)], p)
 	}
-}
-
-// at are the phrases that begin with word.
-func (x *phraseIndex) at(word string) []*phrase {
-	if word == "" || x.shape[word[0]]&(1<<min(len(word), 31)) == 0 {
-		return nil
-	}
-	return x.first[word]
 }
 
 // matches reports whether the phrase, whose first word was found, goes on in
 // words.
-func (p *phrase) matches(words []string) bool {
+func (p *phrase) matches(words []word) bool {
 	for i := range p.rest {
 		st := &p.rest[i]
 		found := false
 		for skipped := 0; skipped <= st.gap && skipped < len(words); skipped++ {
-			w := words[skipped]
-			if w == endOfSentence {
+			w := &words[skipped]
+			if w.hash == endOfSentence {
 				break
 			}
 			if st.accepts(w) {
@@ -104,25 +121,28 @@ func (p *phrase) matches(words []string) bool {
 	return true
 }
 
-func (st *step) accepts(w string) bool {
-	for _, want := range st.words {
-		switch {
-		case w == want, st.start && strings.HasPrefix(w, want):
-			return true
-		case want == "#" && w[0] >= '0' && w[0] <= '9':
+func (st *step) accepts(w *word) bool {
+	for _, h := range st.words {
+		if w.hash == h {
 			return true
 		}
+	}
+	switch {
+	case st.number:
+		return isDigit(w.text[0])
+	case st.starts != "":
+		return len(w.text) >= len(st.starts) && strings.EqualFold(w.text[:len(st.starts)], st.starts)
 	}
 	return false
 }
 
 // match sets the signals of all phrases in words. An advertisement ends the
 // sentence that it stands in: what it says is no statement about the failure.
-func (ev *evidence) match(words []string) {
+func (ev *evidence) match(words []word) {
 	x := phrases()
 	for i := 0; i < len(words); i++ {
 	next:
-		for _, p := range x.at(words[i]) {
+		for _, p := range x[words[i].hash] {
 			if p.only != "" && p.only != ev.family || p.sig != sigAdvert && ev.has(p.sig) {
 				continue
 			}
@@ -133,7 +153,7 @@ func (ev *evidence) match(words []string) {
 				ev.set(p.sig, p.text)
 				continue
 			}
-			for i+1 < len(words) && words[i+1] != endOfSentence {
+			for i+1 < len(words) && words[i+1].hash != endOfSentence {
 				i++
 			}
 			break next
@@ -141,99 +161,123 @@ func (ev *evidence) match(words []string) {
 	}
 }
 
-// lower is s with ASCII letters in lower case; every byte keeps its place.
-func lower(s string) string {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; 'A' <= c && c <= 'Z' {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if c := b[i]; 'A' <= c && c <= 'Z' {
-					b[i] = c + 'a' - 'A'
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
-}
-
 // The classes of bytes in a text.
 const (
 	charLetter = 1 << iota
 	charDigit
-	charEnd   // ends a sentence when white space follows
-	charQuote // opens and closes a quotation
+	charEnd    // ends a sentence when white space follows
+	charQuote  // opens and closes a quotation
+	charSecret // can be part of a credential
 )
 
-var charClass = func() (t [256]uint8) {
+var charClass, smallLetter = func() (class, small [256]uint8) {
+	for c := range 256 {
+		small[c] = uint8(c)
+	}
 	for c := 'a'; c <= 'z'; c++ {
-		t[c] = charLetter
+		class[c], class[c-'a'+'A'] = charLetter|charSecret, charLetter|charSecret
+		small[c-'a'+'A'] = uint8(c)
 	}
 	for c := '0'; c <= '9'; c++ {
-		t[c] = charDigit
+		class[c] = charDigit | charSecret
 	}
-	t['_'] = charLetter
+	for _, c := range "-.*+/~" {
+		class[c] = charSecret
+	}
+	class['_'] = charLetter | charSecret
 	for _, c := range ".!?;" {
-		t[c] = charEnd
+		class[c] |= charEnd
 	}
 	for _, c := range "\"'`" {
-		t[c] = charQuote
+		class[c] = charQuote
 	}
 	return
 }()
 
+func isLetter(c byte) bool { return charClass[c]&charLetter != 0 }
+func isDigit(c byte) bool  { return charClass[c]&charDigit != 0 }
+
+// lower is s with ASCII letters in lower case; every byte keeps its place.
+func lower(s string) string {
+	i := 0
+	for i < len(s) && (s[i] < 'A' || s[i] > 'Z') {
+		i++
+	}
+	if i == len(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	b.WriteString(s[:i])
+	for ; i < len(s); i++ {
+		b.WriteByte(smallLetter[s[i]])
+	}
+	return b.String()
+}
+
 // maxWords bounds what is looked at of one text.
 const maxWords = 4096
 
-// words cuts a lower-case text into words and sentences. URLs are left out, and
-// so are quotations of what the user or the program had sent.
-func (ev *evidence) words(s string, depth int) []string {
-	out := make([]string, 0, min(len(s)/4+8, maxWords))
+// cut takes a text apart into words and sentences, and notes the codes, numbers
+// and finish reasons that it passes. URLs are left out, and so are quotations of
+// what the user or the program had sent. chinese tells that there may be words
+// without spaces between them.
+func (ev *evidence) cut(s string, depth int) (words []word, chinese bool) {
+	out := ev.words[:0]
+	if need := min(len(s)/5+8, maxWords); cap(out) < need {
+		out = make([]word, 0, need)
+	}
 	for i := 0; i < len(s) && len(out) < maxWords; {
 		class := charClass[s[i]]
 		switch {
 		case class&(charLetter|charDigit) != 0:
 			start := i
-			i = wordEnd(s, i)
+			var h hash
+			h, i = nextWord(s, i)
 			w := s[start:i]
-			if strings.HasPrefix(s[i:], "://") {
+			if i < len(s) && s[i] == ':' && strings.HasPrefix(s[i:], "://") {
 				i = urlEnd(s, i)
 				continue
 			}
-			out = append(out, w)
-			if class == charDigit {
+			out = append(out, word{h, w})
+			switch {
+			case class&charDigit != 0:
 				ev.number(s, start, i, out, depth)
-			} else if looksLikeCode(w) {
+			case looksLikeCode(w):
 				ev.code(w, depth)
 			}
-		case s[i] == '\n', class == charEnd && (i+1 == len(s) || s[i+1] <= ' ' || s[i] == ';'):
-			out = append(out, endOfSentence)
+			if i < len(s) && (s[i] == ':' || s[i] == '=') {
+				ev.finishBehind(w, s[i+1:])
+			}
+		case s[i] == '\n', class&charEnd != 0 && (i+1 == len(s) || s[i+1] <= ' ' || s[i] == ';'):
+			out = append(out, word{})
 			i++
-		case class == charQuote && opensQuote(s, i) && len(out) > 0 && quotesInput(out[len(out)-1]):
+		case class == charQuote && opensQuote(s, i) && len(out) > 0 && quotesInput(out[len(out)-1].text):
 			i = quoteEnd(s, i)
 		default:
+			chinese = chinese || s[i] >= firstChinese
 			i++
 		}
 	}
-	return out
+	ev.words = out
+	return out, chinese
 }
 
-// wordEnd is the end of the word that begins at i. A number keeps its decimal
-// point and its thousands separators.
-func wordEnd(s string, i int) int {
+// nextWord is the hash and the end of the word that begins at i. A number keeps
+// its decimal point and its thousands separators.
+func nextWord(s string, i int) (hash, int) {
+	h := hashStart
 	for i < len(s) {
 		c := s[i]
-		if charClass[c]&(charLetter|charDigit) != 0 {
-			i++
-			continue
+		if charClass[c]&(charLetter|charDigit) == 0 {
+			if c != '.' && c != ',' || i == 0 || i+1 == len(s) || !isDigit(s[i-1]) || !isDigit(s[i+1]) {
+				break
+			}
 		}
-		if (c == '.' || c == ',') && i > 0 && i+1 < len(s) && charClass[s[i-1]] == charDigit && charClass[s[i+1]] == charDigit {
-			i++
-			continue
-		}
-		break
+		h = (h ^ hash(smallLetter[c])) * hashPrime
+		i++
 	}
-	return i
+	return h, i
 }
 
 func urlEnd(s string, i int) int {
@@ -251,7 +295,7 @@ func opensQuote(s string, i int) bool {
 // quotesInput reports whether what is quoted after this word is an echo of the
 // request.
 func quotesInput(word string) bool {
-	switch word {
+	switch lower(word) {
 	case "value", "input", "input_value", "prompt", "content", "got", "received", "query", "argument", "arguments":
 		return true
 	}
@@ -272,5 +316,11 @@ func looksLikeCode(w string) bool {
 	if len(w) < 8 {
 		return false
 	}
-	return strings.IndexByte(w, '_') > 0 || strings.HasSuffix(w, "error") || strings.HasSuffix(w, "exception")
+	switch w[len(w)-1] {
+	case 'r', 'R':
+		return strings.EqualFold(w[len(w)-5:], "error") || strings.IndexByte(w, '_') > 0
+	case 'n', 'N':
+		return len(w) > 9 && strings.EqualFold(w[len(w)-9:], "exception") || strings.IndexByte(w, '_') > 0
+	}
+	return strings.IndexByte(w, '_') > 0
 }

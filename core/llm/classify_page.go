@@ -56,8 +56,10 @@ func (ev *evidence) statusIn(s string) {
 			digits++
 			continue
 		}
-		if digits == 3 && (s[i-3] == '4' || s[i-3] == '5') {
-			ev.sawStatus(int(s[i-3]-'0')*100+int(s[i-2]-'0')*10+int(s[i-1]-'0'), 1)
+		if digits == 3 {
+			if n := statusOf(s[i-3 : i]); n != 0 {
+				ev.sawStatus(n, 1)
+			}
 		}
 		digits = 0
 	}
@@ -80,27 +82,19 @@ var finishes = map[string]Reason{
 	"model_context_window_exceeded": ContextOverflow, "context_length_exceeded": ContextOverflow, "context_window_exceeded": ContextOverflow,
 }
 
-// finishInText finds "finish_reason: error" and its relatives in a sentence.
-func (ev *evidence) finishInText(low string) {
-	for rest := low; ; {
-		_, after, ok := strings.Cut(rest, "reason")
-		if !ok {
-			return
-		}
-		rest = after
-		word := strings.TrimLeft(after, "\"'` ")
-		if word == "" || word[0] != ':' && word[0] != '=' {
-			continue
-		}
-		word = strings.TrimLeft(word[1:], "\"'` ")
-		end := 0
-		for end < len(word) && charClass[word[end]]&charLetter != 0 {
-			end++
-		}
-		if _, ok := finishes[word[:end]]; ok {
-			ev.finish = word[:end]
-			return
-		}
+// finishBehind takes "finish_reason: error" and its relatives out of a sentence:
+// name is the word before the colon, rest what follows it.
+func (ev *evidence) finishBehind(name, rest string) {
+	if len(name) < 6 || !strings.EqualFold(name[len(name)-6:], "reason") {
+		return
+	}
+	rest = strings.TrimLeft(rest[:min(len(rest), 64)], "\"'` ")
+	end := 0
+	for end < len(rest) && isLetter(rest[end]) {
+		end++
+	}
+	if _, ok := finishes[lower(rest[:end])]; ok {
+		ev.finish = rest[:end]
 	}
 }
 
@@ -143,10 +137,13 @@ var chineseIndex = sync.OnceValue(func() map[rune][]chinesePhrase {
 	return x
 })
 
+// firstChinese is the least first byte of a Chinese character in UTF-8.
+const firstChinese = 0xe3
+
 // matchChinese sets the signals of Chinese phrases.
 func (ev *evidence) matchChinese(s string) {
 	for i := 0; i < len(s); {
-		if s[i] < 0xe3 || s[i] > 0xe9 {
+		if s[i] < firstChinese || s[i] > 0xe9 {
 			i++
 			continue
 		}

@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -26,6 +28,30 @@ type evidence struct {
 	page             bool     // an HTML page stands where an answer should
 	challenge        bool     // and it wants to know whether we are human
 	hints            []hint
+	words            []word // of the text being read
+}
+
+// spare holds evidence to be used again: a failure storm classifies thousands of
+// answers at once.
+var spare = sync.Pool{New: func() any { return new(evidence) }}
+
+func newEvidence(provider string) *evidence {
+	ev := spare.Get().(*evidence)
+	ev.family = familyOf(provider)
+	return ev
+}
+
+// free forgets everything but the room for words, texts and hints. Large rooms
+// are let go.
+func (ev *evidence) free() {
+	words, texts, hints := ev.words, ev.texts, ev.hints
+	clear(texts)
+	clear(hints)
+	if cap(words) > 512 {
+		words = nil
+	}
+	*ev = evidence{words: words[:0], texts: texts[:0], hints: hints[:0]}
+	spare.Put(ev)
 }
 
 func (ev *evidence) has(s signal) bool { return ev.seen&(1<<s) != 0 }
@@ -74,14 +100,18 @@ func (ev *evidence) read(s string, depth int) {
 		return
 	}
 	start := 0
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c != '{' && c != '[') || !opensValue(s[i:]) {
+	for i := 0; i < len(s); {
+		open := strings.IndexByte(s[i:], '{')
+		if open < 0 {
+			break
+		}
+		if i += open; !opensObject(s[i:]) {
+			i++
 			continue
 		}
 		ev.say(s[start:i], depth)
-		i = ev.readValue(s, i, fieldInto, "", depth)
+		i = ev.object(s, i+1, fieldInto, depth+1)
 		start = i
-		i--
 	}
 	if start < len(s) {
 		ev.say(s[start:], depth)
@@ -102,12 +132,11 @@ func (ev *evidence) say(s string, depth int) {
 	if len(ev.texts) < maxTexts {
 		ev.texts = append(ev.texts, s)
 	}
-	low := lower(s)
-	ev.match(ev.words(low, depth))
-	if strings.Contains(low, "reason") || strings.Contains(low, "finish_") {
-		ev.finishInText(low)
+	words, chinese := ev.cut(s, depth)
+	ev.match(words)
+	if chinese {
+		ev.matchChinese(s)
 	}
-	ev.matchChinese(s)
 }
 
 // field is what a key of an error object holds.
@@ -252,7 +281,7 @@ func (ev *evidence) text(s string, f field, key string, depth int) {
 	case fieldCode:
 		if len(s) > 64 || strings.Count(s, " ") > 3 {
 			ev.read(s, depth+1)
-		} else if n, err := strconv.Atoi(s); err == nil && 400 <= n && n < 600 {
+		} else if n := statusOf(s); n != 0 {
 			ev.sawStatus(n, depth)
 		} else {
 			ev.code(s, depth)
@@ -281,7 +310,7 @@ func isCode(s string) bool {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
-		if charClass[s[i]|0x20] != charLetter && charClass[s[i]] != charDigit && s[i] != '_' && s[i] != '-' && s[i] != '.' {
+		if !isLetter(s[i]) && !isDigit(s[i]) && s[i] != '_' && s[i] != '-' && s[i] != '.' {
 			return false
 		}
 	}
@@ -333,16 +362,16 @@ func (ev *evidence) keepCode(s string, rank int) {
 
 // number looks at a number in a sentence: words[len(words)-1], from start to
 // end in s.
-func (ev *evidence) number(s string, start, end int, words []string, depth int) {
-	n := words[len(words)-1]
-	before := ""
+func (ev *evidence) number(s string, start, end int, words []word, depth int) {
+	n := words[len(words)-1].text
+	before := endOfSentence
 	if len(words) > 1 {
-		before = words[len(words)-2]
+		before = words[len(words)-2].hash
 	}
 	switch before {
-	case "limit":
+	case hashLimit:
 		ev.limit = amount(n)
-	case "requested":
+	case hashRequested:
 		ev.requested = amount(n)
 	}
 	bracketed := start > 0 && end < len(s) && (s[start-1] == '[' && s[end] == ']' || s[start-1] == '(' && s[end] == ')')
@@ -351,15 +380,28 @@ func (ev *evidence) number(s string, start, end int, words []string, depth int) 
 			ev.code(n, depth)
 		}
 	}
-	if len(n) != 3 || n[0] != '4' && n[0] != '5' {
+	status := statusOf(n)
+	if status == 0 {
 		return
 	}
-	http := before == "http" || (before == "1.1" || before == "2" || before == "3") && len(words) > 2 && words[len(words)-3] == "http"
-	if http || len(words) == 1 || before == "status" || before == "code" || before == "error" || before == "statuscode" || before == "status_code" {
-		if v, err := strconv.Atoi(n); err == nil {
-			ev.sawStatus(v, depth+1)
-		}
+	behindVersion := len(words) > 2 && words[len(words)-3].hash == hashHTTP && len(words[len(words)-2].text) <= 3
+	if len(words) == 1 || behindVersion || slices.Contains(beforeStatus, before) {
+		ev.sawStatus(status, depth+1)
 	}
+}
+
+var (
+	hashLimit, hashRequested, hashHTTP = hashOf("limit"), hashOf("requested"), hashOf("http")
+	// beforeStatus are the words that a status follows in a sentence.
+	beforeStatus = []hash{hashHTTP, hashOf("status"), hashOf("code"), hashOf("error"), hashOf("statuscode"), hashOf("status_code")}
+)
+
+// statusOf is s as the status of a failure, 0 if it is none.
+func statusOf(s string) int {
+	if len(s) != 3 || s[0] != '4' && s[0] != '5' || !isDigit(s[1]) || !isDigit(s[2]) {
+		return 0
+	}
+	return int(s[0]-'0')*100 + int(s[1]-'0')*10 + int(s[2]-'0')
 }
 
 func amount(s string) float64 {
@@ -367,13 +409,10 @@ func amount(s string) float64 {
 	return v
 }
 
-// opensValue reports whether s begins an object with a key, or an array of
-// such, and not just a bracket in a sentence.
-func opensValue(s string) bool {
+// opensObject reports whether s begins an object with a key, and not just a
+// brace in a sentence.
+func opensObject(s string) bool {
 	i := skipSpace(s, 1)
-	if s[0] == '[' {
-		return i < len(s) && s[i] == '{' && opensValue(s[i:])
-	}
 	if i >= len(s) || s[i] != '"' && s[i] != '\'' {
 		return i < len(s) && s[i] == '}'
 	}

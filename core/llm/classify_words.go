@@ -311,7 +311,8 @@ var wordTable = []struct {
 		is busy
 		worker local total request limit
 		model .. not ready
-		model .. is .. loading
+		model ... is currently|still loading
+		model is loading
 		model is warming
 		queue .. full
 		no available|healthy .. workers|servers|instances|replicas|slots

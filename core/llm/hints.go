@@ -26,38 +26,27 @@ func (ev *evidence) hint(key, value string, header bool) {
 	if value == "" || len(ev.hints) >= maxHints {
 		return
 	}
+	if header && !tellsTime(key) {
+		return
+	}
 	key = lower(key)
-	if header {
-		if !tellsTime(key) {
-			return
-		}
-	} else {
-		key = strings.NewReplacer("_", "", "-", "").Replace(key)
+	if !header {
+		key = strings.ReplaceAll(strings.ReplaceAll(key, "_", ""), "-", "")
 	}
 	ev.hints = append(ev.hints, hint{key, value})
 }
 
-// tellsTime reports whether a header in lower case belongs to a limit.
+// timePrefixes begin the names of headers that belong to a limit.
+var timePrefixes = []string{"retry-after", "x-ratelimit-", "ratelimit-", "anthropic-ratelimit-", "x-codex-"}
+
+// tellsTime reports whether a header belongs to a limit.
 func tellsTime(name string) bool {
-	for _, prefix := range []string{"retry-after", "x-ratelimit-", "ratelimit-", "anthropic-ratelimit-", "x-codex-"} {
-		if strings.HasPrefix(name, prefix) {
+	for _, p := range timePrefixes {
+		if len(name) >= len(p) && strings.EqualFold(name[:len(p)], p) {
 			return true
 		}
 	}
 	return false
-}
-
-// addHeader puts the headers of the answer before those found inside of it.
-func (ev *evidence) addHeader(h http.Header) {
-	inner := ev.hints
-	ev.hints = make([]hint, 0, len(inner)+8)
-	for name, values := range h {
-		if len(values) == 0 || name == "" || strings.IndexByte("RrXxAa", name[0]) < 0 {
-			continue
-		}
-		ev.hint(name, strings.TrimSpace(values[0]), true)
-	}
-	ev.hints = append(ev.hints, inner...)
 }
 
 // hinted is the first hint of that name, or "".
@@ -74,25 +63,42 @@ func (ev *evidence) hinted(name string) string {
 // zero. Moments in the past count as none.
 func (ev *evidence) resetAt(now time.Time, status int) time.Time {
 	t := clock{now: now, beijing: ev.family == familyZhipu || ev.family == familyMiniMax}
-	for _, source := range []func(clock) time.Time{
-		ev.planWindow, ev.anthropicWindow, ev.googleDelay, ev.emptyWindow,
-		func(t clock) time.Time { return t.later(ev.hinted("retry-after-ms"), time.Millisecond) },
-		func(t clock) time.Time { return t.later(ev.hinted("retryafterms"), time.Millisecond) },
-		func(t clock) time.Time { return t.parse(ev.hinted("retry-after")) },
-		func(t clock) time.Time { return t.parse(ev.hinted("retryafter")) },
-		func(t clock) time.Time { return t.parse(ev.hinted("retryafterseconds")) },
-		ev.toldInWords,
-		func(t clock) time.Time {
-			if status != http.StatusTooManyRequests || ev.hinted("x-ratelimit-remaining") != "" {
-				return time.Time{}
-			}
-			return t.parse(ev.hinted("x-ratelimit-reset"))
-		},
-	} {
-		if at := source(t); at.After(now) {
-			if most := now.Add(longestReset); at.After(most) {
-				at = most
-			}
+	for _, source := range resetSources {
+		if at := source(ev, t); at.After(now) {
+			return t.believed(at)
+		}
+	}
+	if status == http.StatusTooManyRequests && ev.hinted("x-ratelimit-remaining") == "" {
+		if at := t.parse(ev.hinted("x-ratelimit-reset")); at.After(now) {
+			return t.believed(at)
+		}
+	}
+	return time.Time{}
+}
+
+// resetSources are the places to look, the most exact first.
+var resetSources = []func(*evidence, clock) time.Time{
+	(*evidence).planWindow, (*evidence).anthropicWindow, (*evidence).googleDelay, (*evidence).emptyWindow,
+	(*evidence).retryAfter, (*evidence).toldInWords,
+}
+
+// believed is at, but not later than anybody is believed.
+func (t clock) believed(at time.Time) time.Time {
+	if most := t.now.Add(longestReset); at.After(most) {
+		return most
+	}
+	return at
+}
+
+// retryAfter is the wait in a header, or in a field of the same name.
+func (ev *evidence) retryAfter(t clock) time.Time {
+	for _, name := range []string{"retry-after-ms", "retryafterms"} {
+		if at := t.later(ev.hinted(name), time.Millisecond); at.After(t.now) {
+			return at
+		}
+	}
+	for _, name := range []string{"retry-after", "retryafter", "retryafterseconds"} {
+		if at := t.parse(ev.hinted(name)); at.After(t.now) {
 			return at
 		}
 	}

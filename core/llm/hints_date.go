@@ -17,7 +17,7 @@ func (r *reader) skip(chars string) { r.s = strings.TrimLeft(r.s, chars) }
 // word takes letters.
 func (r *reader) word() string {
 	end := 0
-	for end < len(r.s) && charClass[r.s[end]|0x20] == charLetter && r.s[end] != '_' {
+	for end < len(r.s) && isLetter(r.s[end]) && r.s[end] != '_' {
 		end++
 	}
 	w := r.s[:end]
@@ -28,7 +28,7 @@ func (r *reader) word() string {
 // digits takes a number of at most n digits; -1 without one.
 func (r *reader) digits(n int) int {
 	end := 0
-	for end < len(r.s) && end < n && charClass[r.s[end]] == charDigit {
+	for end < len(r.s) && end < n && isDigit(r.s[end]) {
 		end++
 	}
 	v, err := strconv.Atoi(r.s[:end])
@@ -165,7 +165,7 @@ func (r *reader) timeOfDay(dated bool) (h, m, s, nano int, ok bool) {
 
 // fraction takes ".123" as nanoseconds.
 func (r *reader) fraction() int {
-	if len(r.s) < 2 || r.s[0] != '.' || charClass[r.s[1]] != charDigit {
+	if len(r.s) < 2 || r.s[0] != '.' || !isDigit(r.s[1]) {
 		return 0
 	}
 	v, rest, ok := leadingNumber("0" + r.s)

@@ -16,6 +16,9 @@ type clock struct {
 
 // later is now plus a number of units.
 func (t clock) later(number string, unit time.Duration) time.Time {
+	if number == "" {
+		return time.Time{}
+	}
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(v > 0) {
 		return time.Time{}
@@ -79,7 +82,7 @@ func duration(s string) (sum time.Duration, rest string) {
 		}
 		r = strings.TrimLeft(r, " ")
 		end := 0
-		for end < len(r) && (charClass[r[end]] == charLetter && r[end] != '_' || r[end] >= 0x80) {
+		for end < len(r) && (isLetter(r[end]) && r[end] != '_' || r[end] >= 0x80) {
 			end++
 		}
 		unit, name := time.Duration(0), r[:end]
@@ -105,8 +108,11 @@ func duration(s string) (sum time.Duration, rest string) {
 // leadingNumber reads a decimal number.
 func leadingNumber(s string) (v float64, rest string, ok bool) {
 	end := 0
-	for end < len(s) && end < 24 && (charClass[s[end]] == charDigit || s[end] == '.' && end > 0 && end+1 < len(s) && charClass[s[end+1]] == charDigit) {
+	for end < len(s) && end < 24 && (isDigit(s[end]) || s[end] == '.' && end > 0 && end+1 < len(s) && isDigit(s[end+1])) {
 		end++
+	}
+	if end == 0 {
+		return 0, s, false
 	}
 	v, err := strconv.ParseFloat(s[:end], 64)
 	return v, s[end:], err == nil
@@ -122,7 +128,7 @@ var (
 func (t clock) inText(s string) time.Time {
 	low := lower(s)
 	for i := 0; i < len(low); i++ {
-		if i > 0 && charClass[low[i-1]]&charLetter != 0 {
+		if i > 0 && isLetter(low[i-1]) {
 			continue
 		}
 		m := longestPrefix(low[i:], markers)
@@ -140,7 +146,7 @@ func (t clock) inText(s string) time.Time {
 // for none. A Latin word must end where it ends.
 func longestPrefix(s string, words []string) int {
 	n := 0
-	if s == "" || charClass[s[0]] != charLetter && s[0] < 0x80 {
+	if s == "" || !isLetter(s[0]) && s[0] < 0x80 {
 		return 0
 	}
 	for _, w := range words {

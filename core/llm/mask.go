@@ -16,6 +16,14 @@ var secretPrefixes = []string{
 	"glpat-", "AKIA", "ASIA", "xai-", "nvapi-", "pplx-", "r8_", "sess-", "fw_", "key-", "csk-", "tgp_",
 }
 
+// secretFirst are the first bytes of secretPrefixes.
+var secretFirst = func() (t [256]bool) {
+	for _, p := range secretPrefixes {
+		t[p[0]] = true
+	}
+	return
+}()
+
 // secretNames are the parameters whose values are credentials.
 var secretNames = []string{
 	"key", "api_key", "apikey", "api-key", "x-api-key", "x-goog-api-key", "token", "access_token", "refresh_token", "id_token", "auth", "secret", "client_secret",
@@ -38,12 +46,12 @@ func Mask(s string) string {
 	}
 	bearer := false
 	for i := 0; i < len(s); {
-		if !secretChar(s[i]) {
+		if charClass[s[i]]&charSecret == 0 {
 			i++
 			continue
 		}
 		start := i
-		for i < len(s) && secretChar(s[i]) {
+		for i < len(s) && charClass[s[i]]&charSecret != 0 {
 			i++
 		}
 		switch word := s[start:i]; {
@@ -57,7 +65,7 @@ func Mask(s string) string {
 			put(start, i, masked)
 			bearer = false
 		default:
-			bearer = strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
+			bearer = len(word) < 7 && (strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic"))
 			if eq := assignment(s, start, i); eq > 0 {
 				end := valueEnd(s, eq)
 				if end > eq && !strings.HasPrefix(lower(s[eq:end]), "bearer") {
@@ -74,26 +82,23 @@ func Mask(s string) string {
 	return b.String()
 }
 
-// secretChar reports whether c can be part of a credential.
-func secretChar(c byte) bool {
-	return charClass[c|0x20] == charLetter || charClass[c] == charDigit || c == '_' || c == '-' || c == '.' || c == '*' || c == '+' || c == '/' || c == '~'
-}
-
 // isSecret judges a word by its shape: a known beginning, or a long mixture.
 func isSecret(w string) bool {
 	if len(w) < 7 {
 		return false
 	}
-	for _, p := range secretPrefixes {
-		if w[0] == p[0] && strings.HasPrefix(w, p) {
-			return len(w) >= 16 || strings.IndexByte(w, '*') > 0 || p == "sk-" || p == "xox"
+	if secretFirst[w[0]] {
+		for _, p := range secretPrefixes {
+			if strings.HasPrefix(w, p) {
+				return len(w) >= 16 || strings.IndexByte(w, '*') > 0 || p == "sk-" || p == "xox"
+			}
 		}
 	}
-	if strings.Contains(w, "***") {
-		return true
+	if len(w) < 32 {
+		return strings.Contains(w, "***")
 	}
 	for part := range strings.SplitSeq(w, "/") {
-		if len(part) >= 32 && mixed(part) {
+		if len(part) >= 32 && mixed(part) || strings.Contains(part, "***") {
 			return true
 		}
 	}
@@ -149,7 +154,6 @@ func maskURL(u string) (from, to int, with string) {
 // credential that is being set, else 0. A colon counts only after names that no
 // sentence ends with.
 func assignment(s string, start, end int) int {
-	name := lower(s[start:end])
 	i := end
 	quote := i < len(s) && (s[i] == '"' || s[i] == '\'')
 	if quote {
@@ -161,6 +165,7 @@ func assignment(s string, start, end int) int {
 	if i >= len(s) || s[i] != '=' && s[i] != ':' {
 		return 0
 	}
+	name := lower(s[start:end])
 	if s[i] == ':' && !quote && !strings.ContainsAny(name, "-_") && name != "authorization" && name != "password" {
 		return 0
 	}
