@@ -261,8 +261,13 @@ func menu(m *core.Menu) (rows []object, left int) {
 	flush := func() {
 		if len(options) > 0 {
 			id := fmt.Sprintf("%s%s:%d", pickPrefix, m.Command, len(rows))
+			hint := m.Placeholder
+			if len(m.Options) > maxChoices {
+				from := len(rows)*maxChoices + 1
+				hint += fmt.Sprintf(" (%d–%d)", from, from+len(options)-1)
+			}
 			rows = append(rows, object{"type": 1, "components": []object{{"type": 3, "custom_id": id,
-				"placeholder": short(m.Placeholder, maxHint), "options": options}}})
+				"placeholder": short(hint, maxHint), "options": options}}})
 			options = nil
 		}
 	}

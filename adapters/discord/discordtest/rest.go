@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -157,7 +158,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, h handler) {
 	head.Set("X-RateLimit-Remaining", strconv.Itoa(left))
 	head.Set("X-RateLimit-Reset-After", fmt.Sprintf("%.3f", reset.Seconds()))
 	if status == http.StatusTooManyRequests {
-		head.Set("Retry-After", strconv.Itoa(int(reset.Seconds())+1))
+		if f != nil {
+			reset = f.RetryAfter
+		}
+		head.Set("Retry-After", strconv.Itoa(int(math.Ceil(reset.Seconds()))))
 		head.Set("X-RateLimit-Scope", "user")
 	}
 	if raw, ok := answer.(rawBody); ok {

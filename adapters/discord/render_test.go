@@ -1,0 +1,94 @@
+package discord
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"understudy/core"
+)
+
+func TestRender(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", "**bold** | bar", "**bold** | bar"},
+		{"table", "before\n| a | bb |\n|---|:--:|\n| long cell | `x` |\n| 1 | a\\|b |\nafter",
+			"before\n```\na          bb\n---------  ---\nlong cell  x\n1          a|b\n```\nafter"},
+		{"table without outer bars", "a | b\n--- | ---\n1 | 2", "```\na  b\n-  -\n1  2\n```"},
+		{"table in code", "```\n| a | b |\n|---|---|\n```", "```\n| a | b |\n|---|---|\n```"},
+		{"rule that is no table", "a\n---\nb", "a\n---\nb"},
+	} {
+		if got := render(core.Post{Kind: core.PostAnswer, Text: c.text}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if got := render(core.Post{Kind: core.PostNotice, Text: "one\n\ntwo"}); got != "-# one\n\n-# two" {
+		t.Errorf("notice %q", got)
+	}
+}
+
+func TestRenderedTextFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOf(rapid.StringMatching("[|a-z語` ]{0,60}|\\|?-+(\\|-+)*\\|?|```|~~~")).Draw(t, "lines")
+		text := strings.Join(lines, "\n")
+		if utf8.RuneCountInString(text) > maxText {
+			return
+		}
+		for _, kind := range []core.PostKind{core.PostAnswer, core.PostNotice} {
+			if n := utf8.RuneCountInString(render(core.Post{Kind: kind, Text: text})); n > maxContent {
+				t.Fatalf("%d characters", n)
+			}
+		}
+	})
+}
+
+func TestTyped(t *testing.T) {
+	for text, want := range map[string]bool{
+		"<@800> hi": true, "hi <@!800>": true, "<@8001>": false, "<@&800>": false, "`<@800>`": false,
+		"``a ` <@800>``": false, "a ` stray <@800>": true, "```\n<@800>\n``` <@800>": true, "```\nopen <@800>": false,
+	} {
+		if got := typed(text, "800"); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestProseKeepsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching("[`a\n <>@8]{0,40}").Draw(t, "text")
+		if got := prose(text, func(s string) string { return s }); got != text {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+func TestThreadName(t *testing.T) {
+	for text, want := range map[string]string{
+		"": unnamed, " **_** ": unnamed, "what\nis `this`?": "what is this?", "<@700> hello": "hello",
+	} {
+		if got := threadName(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := threadName(rapid.String().Draw(t, "text"))
+		if n := utf8.RuneCountInString(name); n < 1 || n > 100 || strings.TrimSpace(name) != name {
+			t.Fatalf("name %q", name)
+		}
+	})
+}
+
+func TestBounded(t *testing.T) {
+	b := newBounded[int](3)
+	for i, key := range []string{"a", "b", "c", "a", "d", "e"} {
+		b.put(key, i)
+	}
+	if _, ok := b.get("b"); ok || len(b.all) != 3 {
+		t.Errorf("kept %v", b.all)
+	}
+	b.drop("c")
+	if _, ok := b.get("c"); ok {
+		t.Error("dropped and still there")
+	}
+}
