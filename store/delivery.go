@@ -12,12 +12,14 @@ import (
 	"understudy/notices"
 )
 
-const rowColumns = "id, agent, thread, turn, kind, part, state, platform_id, tries, created, settled, error, post"
-
-// openStates is written as in the index, which SQLite uses only then.
-const openStates = "state IN ('queued', 'sending', 'preview')"
-
-const rowByID = "SELECT " + rowColumns + " FROM delivery WHERE id = ?"
+const (
+	rowColumns = "id, agent, thread, turn, kind, part, state, platform_id, tries, created, settled, error, post"
+	// openStates is written as in the index, which SQLite uses only then.
+	openStates    = "state IN ('queued', 'sending', 'preview')"
+	rowByID       = "SELECT " + rowColumns + " FROM delivery WHERE id = ?"
+	outgoingQuery = "SELECT " + rowColumns + " FROM delivery WHERE " + openStates + " ORDER BY id"
+	withdrawQuery = "UPDATE delivery SET state = 'withdrawn', settled = ? WHERE turn = ? AND kind = ? AND " + openStates
+)
 
 func scanRow(sc scanner) (r delivery.Row, err error) {
 	var kind, post string
@@ -75,14 +77,13 @@ func withdraw(c *conn, turn string, kind core.PostKind, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("UPDATE delivery SET state = 'withdrawn', settled = ? WHERE turn = ? AND kind = ? AND "+openStates,
-		at, turn, string(kind))
+	_, err = c.exec(withdrawQuery, at, turn, string(kind))
 	return err
 }
 
 // Outgoing are all open rows, in order of ID.
 func (s *Store) Outgoing(ctx context.Context) ([]delivery.Row, error) {
-	return list(ctx, s, scanRow, "SELECT "+rowColumns+" FROM delivery WHERE "+openStates+" ORDER BY id")
+	return list(ctx, s, scanRow, outgoingQuery)
 }
 
 // Queue stores new rows and returns them with their IDs, or the stored ones in

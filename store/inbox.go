@@ -7,7 +7,11 @@ import (
 	"understudy/sessions"
 )
 
-const inboundColumns = "seq, key, agent, thread, at, turn, tool, message"
+const (
+	inboundColumns = "seq, key, agent, thread, at, turn, tool, message"
+	inboundQuery   = "SELECT " + inboundColumns + " FROM inbox WHERE key = ?"
+	waitingQuery   = "SELECT " + inboundColumns + " FROM inbox WHERE settled = 0 ORDER BY seq"
+)
 
 func scanInbound(sc scanner) (in sessions.Inbound, err error) {
 	var at instant
@@ -39,7 +43,7 @@ func (s *Store) Admit(ctx context.Context, in sessions.Inbound) (row sessions.In
 			return err
 		}
 		fresh = n == 1
-		row, err = one(c, scanInbound, "SELECT "+inboundColumns+" FROM inbox WHERE key = ?", in.Key)
+		row, err = one(c, scanInbound, inboundQuery, in.Key)
 		return err
 	})
 	if err != nil {
@@ -66,7 +70,7 @@ func (s *Store) Change(ctx context.Context, ch core.Change) (found bool, err err
 
 // Waiting are all unsettled rows, in order of Seq.
 func (s *Store) Waiting(ctx context.Context) ([]sessions.Inbound, error) {
-	return list(ctx, s, scanInbound, "SELECT "+inboundColumns+" FROM inbox WHERE settled = 0 ORDER BY seq")
+	return list(ctx, s, scanInbound, waitingQuery)
 }
 
 // MarkTool notes that a tool of the row's turn is about to start. An unknown

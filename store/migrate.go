@@ -33,7 +33,7 @@ func embedded() []step {
 
 // upgrade copies the database beside itself and brings it up to date.
 func upgrade(ctx context.Context, path string, version int, steps []step) error {
-	db, c, err := dial(ctx, path, true, true)
+	db, c, err := dial(ctx, path, "_journal_mode=WAL", "_synchronous=FULL")
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+
+	"modernc.org/sqlite"
 )
 
 // applicationID marks the header of our files: "unds".
@@ -47,6 +50,7 @@ func resolve(path string) (string, error) {
 // and upgrading one need the lock, so that no running process has its schema
 // changed under it.
 func ready(ctx context.Context, path string, held *fileLock, steps []step) error {
+	ownLocks()
 	version, err := look(ctx, path, len(steps))
 	if err != nil || version == len(steps) {
 		return err
@@ -76,7 +80,7 @@ func look(ctx context.Context, path string, newest int) (version int, err error)
 	if err != nil || !there {
 		return 0, err
 	}
-	db, c, err := dial(ctx, path, false, false)
+	db, c, err := dial(ctx, path)
 	if err != nil {
 		return 0, err
 	}
@@ -93,6 +97,12 @@ func look(ctx context.Context, path string, newest int) (version int, err error)
 	}
 	return version, nil
 }
+
+// ownLocks ties SQLite's locks to its own descriptors, once for the process.
+// Otherwise closing any descriptor of the file, as inspect does, takes the
+// locks of every connection in the process with it. Only Linux can do this;
+// elsewhere it matters only to a process that opens the same file twice.
+var ownLocks = sync.OnceFunc(func() { sqlite.OFDLocking(true) })
 
 // inspect reports whether there is a file, and refuses one that is not ours or
 // shorter than its header says, before SQLite gets to see it: SQLite takes an
@@ -140,8 +150,11 @@ func header(path string, f io.Reader, size int64) error {
 	if !bytes.HasPrefix(h[:], []byte("SQLite format 3\x00")) {
 		return &Error{Path: path, Problem: NotDatabase, Detail: "it does not begin as a database does"}
 	}
+	if size < int64(len(h)) {
+		return &Error{Path: path, Problem: Corrupt, Detail: fmt.Sprintf("it has %d bytes", size)}
+	}
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint32(h[i:])) }
-	if size >= int64(len(h)) && at(68) != applicationID {
+	if at(68) != applicationID {
 		return &Error{Path: path, Problem: NotDatabase, Detail: "it belongs to another program"}
 	}
 	page := int64(binary.BigEndian.Uint16(h[16:]))
@@ -169,16 +182,17 @@ func create(ctx context.Context, path string, steps []step) (err error) {
 	if err != nil {
 		return fmt.Errorf("store: the database cannot be created: %w", err)
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("store: the database cannot be created: %w", err)
-	}
 	defer func() {
+		f.Close()
 		if err != nil {
 			os.Remove(draft)
 		}
 	}()
 	if err := fill(ctx, draft, steps); err != nil {
 		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("store: the database cannot be created: %w", err)
 	}
 	if err := os.Rename(draft, path); err != nil {
 		return fmt.Errorf("store: the database cannot be created: %w", err)
@@ -192,9 +206,9 @@ func create(ctx context.Context, path string, steps []step) (err error) {
 	return nil
 }
 
-// fill writes the schema into an empty file.
+// fill writes the schema into an empty file, which its caller syncs once.
 func fill(ctx context.Context, path string, steps []step) error {
-	db, c, err := dial(ctx, path, false, true)
+	db, c, err := dial(ctx, path, "_synchronous=OFF")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,12 @@ import (
 	"understudy/sessions"
 )
 
-const sessionQuery = "SELECT choice, record FROM sessions WHERE agent = ? AND thread = ?"
+const (
+	sessionQuery    = "SELECT choice, record FROM sessions WHERE agent = ? AND thread = ?"
+	transcriptQuery = `SELECT seq, entry FROM entries
+		WHERE agent = ? AND thread = ? AND transcript = ? ORDER BY seq DESC LIMIT ?`
+	turnQuery = "SELECT turn FROM turns WHERE id = ?"
+)
 
 // Session is the record as stored, or the zero record with its Key set.
 func (s *Store) Session(ctx context.Context, k core.Key) (sessions.Session, error) {
@@ -63,9 +68,7 @@ func (s *Store) commitTx(ctx context.Context, op string, k core.Key, change func
 
 // Transcript is the newest limit entries of a transcript, oldest first.
 func (s *Store) Transcript(ctx context.Context, k core.Key, transcript string, limit int) ([]sessions.Entry, error) {
-	entries, err := list(ctx, s, scanEntry, `SELECT seq, entry FROM entries
-		WHERE agent = ? AND thread = ? AND transcript = ? ORDER BY seq DESC LIMIT ?`,
-		k.Agent, k.Thread, transcript, max(limit, 0))
+	entries, err := list(ctx, s, scanEntry, transcriptQuery, k.Agent, k.Thread, transcript, max(limit, 0))
 	slices.Reverse(entries)
 	return entries, err
 }
@@ -89,7 +92,7 @@ func (s *Store) Turn(ctx context.Context, id string) (t sessions.Turn, ok bool, 
 			return t, err
 		}
 		return t, decode(doc, &t)
-	}, "SELECT turn FROM turns WHERE id = ?", id)
+	}, turnQuery, id)
 	if err != nil || len(found) == 0 {
 		return t, false, err
 	}

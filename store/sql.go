@@ -31,14 +31,7 @@ func dsn(path string, params ...string) string {
 }
 
 // dial opens a single connection for writing.
-func dial(ctx context.Context, path string, wal, full bool) (*sql.DB, *conn, error) {
-	params := []string{"_synchronous=NORMAL"}
-	if full {
-		params = []string{"_synchronous=FULL"}
-	}
-	if wal {
-		params = append(params, "_journal_mode=WAL")
-	}
+func dial(ctx context.Context, path string, params ...string) (*sql.DB, *conn, error) {
 	db, err := sql.Open("sqlite", dsn(path, params...))
 	if err != nil {
 		return nil, nil, explain(path, err)
@@ -135,7 +128,11 @@ func list[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q
 	if err := s.closed(); err != nil {
 		return nil, err
 	}
-	rows, err := s.reads.QueryContext(ctx, query, args...)
+	st, err := s.reader(query)
+	if err != nil {
+		return nil, s.readError(ctx, err)
+	}
+	rows, err := st.QueryContext(ctx, args...)
 	if err != nil {
 		return nil, s.readError(ctx, err)
 	}
@@ -152,6 +149,23 @@ func list[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q
 		return nil, s.readError(ctx, err)
 	}
 	return all, nil
+}
+
+// reader is the prepared form of a query, for any connection of the pool.
+func (s *Store) reader(query string) (*sql.Stmt, error) {
+	if st, ok := s.queries.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	// Not with the caller's context: the statement outlives the call.
+	st, err := s.reads.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	if first, known := s.queries.LoadOrStore(query, st); known {
+		st.Close()
+		return first.(*sql.Stmt), nil
+	}
+	return st, nil
 }
 
 // readError is the error of a read: that of the context if it has ended, since

@@ -8,6 +8,8 @@ import (
 	"understudy/core/failover"
 )
 
+const statesQuery = "SELECT profile, state FROM states WHERE agent = ?"
+
 // States are the states of all profiles of the agent that were ever used.
 func (s *Store) States(ctx context.Context, agent string) (map[string]failover.State, error) {
 	type named struct {
@@ -20,7 +22,7 @@ func (s *Store) States(ctx context.Context, agent string) (map[string]failover.S
 			return n, err
 		}
 		return n, decode(doc, &n.state)
-	}, "SELECT profile, state FROM states WHERE agent = ?", agent)
+	}, statesQuery, agent)
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,8 @@ type Store struct {
 	conn  *conn
 	reads *sql.DB
 
+	queries sync.Map // of the readers: *sql.Stmt by text
+
 	writes  chan *write
 	quit    chan struct{} // closed by Close
 	stopped chan struct{} // closed when the writer has ended
@@ -135,7 +137,11 @@ func open(ctx context.Context, o Options, steps []step) (_ *Store, err error) {
 
 // connect opens the writer's connection and the pool of readers.
 func (s *Store) connect(ctx context.Context, full bool) (err error) {
-	if s.db, s.conn, err = dial(ctx, s.path, true, full); err != nil {
+	sync := "_synchronous=NORMAL"
+	if full {
+		sync = "_synchronous=FULL"
+	}
+	if s.db, s.conn, err = dial(ctx, s.path, "_journal_mode=WAL", sync); err != nil {
 		return err
 	}
 	var mode string

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestStepsAreNumbered(t *testing.T) {
+	for i, st := range embedded() {
+		if want := fmt.Sprintf("%04d_", i+1); !strings.HasPrefix(st.name, want) {
+			t.Errorf("step %d is called %s", i+1, st.name)
+		}
+	}
+}
+
+// later are the steps of some later version of the program.
+func later(sql ...string) []step {
+	steps := embedded()
+	for i, s := range sql {
+		steps = append(steps, step{fmt.Sprintf("later_%d", i+1), s})
+	}
+	return steps
+}
+
+func version(t *testing.T, path string) (v int) {
+	t.Helper()
+	if _, err := raw(t, path).get([]any{&v}, "PRAGMA user_version"); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestUpgrade(t *testing.T) {
+	path := at(t)
+	s := mustOpen(t, Options{Path: path})
+	if err := count(t, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now := len(embedded())
+
+	steps := later("CREATE TABLE extra (a) STRICT;", "CREATE TABLE extra (a TEXT) STRICT; INSERT INTO extra VALUES ('x');", "UPDATE extra SET a = 'y'")
+	steps[now].sql = "CREATE TABLE first (a TEXT) STRICT; INSERT INTO first VALUES ('1');"
+	s, err := open(t.Context(), Options{Path: path}, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := counted(t, s); n != 1 {
+		t.Errorf("after the upgrade it holds %d", n)
+	}
+	var extra string
+	if _, err := s.conn.get([]any{&extra}, "SELECT a FROM extra"); err != nil || extra != "y" {
+		t.Errorf("the steps left %q, %v", extra, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	copied := fmt.Sprintf("%s.v%d", path, now)
+	if st, err := os.Stat(copied); err != nil || st.Mode().Perm() != 0o600 {
+		t.Fatalf("the copy: %v", err)
+	}
+	if n := counted(t, mustOpen(t, Options{Path: copied})); n != 1 {
+		t.Errorf("the copy holds %d", n)
+	}
+
+	// The program of before refuses the new file and leaves it alone.
+	var newer *NewerError
+	if _, err := Open(t.Context(), Options{Path: path}); !errors.As(err, &newer) || newer.Found != now+3 || newer.Know != now {
+		t.Errorf("the older program got %v", err)
+	}
+	if v := version(t, path); v != now+3 {
+		t.Errorf("the version is %d", v)
+	}
+}
+
+func TestAFailedStepLeavesTheOneBefore(t *testing.T) {
+	path := at(t)
+	s := mustOpen(t, Options{Path: path})
+	if err := count(t, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	steps := later("CREATE TABLE good (a TEXT) STRICT", "CREATE TABLE half (a TEXT) STRICT; INSERT INTO nowhere VALUES (1);")
+	if _, err := open(t.Context(), Options{Path: path}, steps); err == nil || !strings.Contains(err.Error(), "later_2") {
+		t.Fatalf("the error is %v", err)
+	}
+	c := raw(t, path)
+	var tables string
+	if _, err := c.get([]any{&tables}, "SELECT group_concat(name) FROM sqlite_schema WHERE name IN ('good', 'half')"); err != nil || tables != "good" {
+		t.Errorf("it has %q, %v", tables, err)
+	}
+	if v := version(t, path); v != len(embedded())+1 {
+		t.Errorf("the version is %d", v)
+	}
+
+	steps[len(steps)-1].sql = "CREATE TABLE half (a TEXT) STRICT"
+	s, err := open(t.Context(), Options{Path: path}, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n := counted(t, s); n != 1 {
+		t.Errorf("in the end it holds %d", n)
+	}
+}
+
+func TestNoUpgradeUnderARunningProcess(t *testing.T) {
+	path := at(t)
+	mustOpen(t, Options{Path: path, Exclusive: true})
+	var locked *LockedError
+	if _, err := open(t.Context(), Options{Path: path}, later("CREATE TABLE extra (a TEXT) STRICT")); !errors.As(err, &locked) {
+		t.Errorf("the error is %v", err)
+	}
+	if v := version(t, path); v != len(embedded()) {
+		t.Errorf("the version is %d", v)
+	}
+}
