@@ -1,0 +1,236 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/core"
+)
+
+func TestAStatusPassesWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(failing("post", errBusy))
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		w.say(row("c", "t0", core.PostAnswer, 0, "earlier"))
+		synctest.Wait()
+		st, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.flush()
+		w.expect("c", "still trying", "earlier")
+		again, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
+		if err != nil || again.ID != st.ID || again.PlatformID != st.PlatformID {
+			t.Errorf("the second status is %+v, %v", again, err)
+		}
+		w.expect("c", "still trying", "earlier")
+		w.Remove(t.Context(), st)
+		w.expect("c", "earlier")
+		if got := w.row(st.ID).State; got != Withdrawn {
+			t.Errorf("the row is %s", got)
+		}
+	})
+}
+
+func TestAStatusIsGivenUpAfterFiveSeconds(t *testing.T) {
+	for _, find := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.script(func(op string, p core.Post) fault {
+				if op == "post" {
+					return fault{delay: time.Minute}
+				}
+				return fault{}
+			})
+			var p core.Platform = f
+			if find {
+				p = &finder{fake: f}
+			}
+			w := start(t, &memory{}, p)
+			defer w.stop()
+			begun := time.Now()
+			st, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
+			if err == nil || time.Since(begun) != 5*time.Second {
+				t.Errorf("after %v: %v", time.Since(begun), err)
+			}
+			w.Remove(t.Context(), st)
+			if got := w.row(st.ID).State; got != Withdrawn {
+				t.Errorf("the row is %s", got)
+			}
+		})
+	}
+}
+
+func TestAStatusThatFailsIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(failing("post", errBusy))
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		st, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
+		if err == nil || w.row(st.ID).State != Failed {
+			t.Errorf("%v, row %+v", err, w.row(st.ID))
+		}
+		w.expect("c")
+	})
+}
+
+// The answer may come while the status is on its way: both are cancelled and
+// what may be there is looked for.
+func TestAStatusOfWhichTheOutcomeIsUnknownIsTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(func(op string, p core.Post) fault {
+			if op == "post" {
+				return fault{err: errLost, done: true}
+			}
+			return fault{}
+		})
+		w := start(t, &memory{}, &finder{fake: f})
+		defer w.stop()
+		st, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
+		if err == nil {
+			t.Error("no error")
+		}
+		w.expect("c", "still trying")
+		w.Remove(t.Context(), st)
+		w.expect("c")
+	})
+}
+
+func TestAStatusOfAnEarlierProcessIsTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFake(), &memory{}
+		p := &finder{fake: f}
+		old := start(t, m, p)
+		f.script(func(op string, p core.Post) fault {
+			old.handle.mu.Lock()
+			defer old.handle.mu.Unlock()
+			old.dead = true
+			return fault{}
+		})
+		if _, err := old.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying")); err == nil {
+			t.Error("a dead process stored something")
+		}
+		old.kill()
+		f.script(nil)
+		w := start(t, m, p)
+		defer w.stop()
+		synctest.Wait()
+		w.expect("c")
+		if got := w.row(1).State; got != Withdrawn {
+			t.Errorf("the row is %s", got)
+		}
+	})
+}
+
+func TestWorking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		stop := w.Working(target("c"))
+		synctest.Wait()
+		if want := []string{"on c"}; !slices.Equal(f.indications(), want) {
+			t.Errorf("at once: %q", f.indications())
+		}
+		time.Sleep(20 * time.Second)
+		other := w.Working(target("c")) // an overlapping turn
+		synctest.Wait()
+		stop()
+		stop()
+		time.Sleep(5 * time.Second)
+		if want := []string{"on c", "on c", "on c", "on c"}; !slices.Equal(f.indications(), want) {
+			t.Errorf("after 25 s: %q", f.indications())
+		}
+		other()
+		if want := []string{"on c", "on c", "on c", "on c", "off c"}; !slices.Equal(f.indications(), want) {
+			t.Errorf("at the end: %q", f.indications())
+		}
+		time.Sleep(time.Minute)
+		if len(f.indications()) != 5 || len(w.typing) != 0 {
+			t.Errorf("a minute later: %q", f.indications())
+		}
+	})
+}
+
+// A refresh on its way may land after the end; the end waits for it.
+func TestTheEndOfWorkingIsTheLastRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(func(op string, p core.Post) fault { return fault{delay: 2 * time.Second} })
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		stop := w.Working(target("c"))
+		time.Sleep(time.Second)
+		go stop()
+		synctest.Wait()
+		next := w.Working(target("c")) // while the first is being ended
+		time.Sleep(10 * time.Second)
+		if want := []string{"on c", "off c", "on c"}; !slices.Equal(f.indications(), want) {
+			t.Errorf("got %q", f.indications())
+		}
+		next()
+		if want := "off c"; f.indications()[len(f.indications())-1] != want {
+			t.Errorf("got %q", f.indications())
+		}
+	})
+}
+
+func TestWorkingEndsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := start(t, &memory{}, f)
+		stop := w.Working(target("c"))
+		time.Sleep(36 * time.Minute)
+		if got := f.indications()[len(f.indications())-1]; got != "off c" {
+			t.Errorf("the last is %q", got)
+		}
+		stop()
+		w.Working(target("d"))
+		synctest.Wait()
+		w.stop() // ends it too
+		before := f.indications()
+		if want := []string{"on d", "off d"}; !slices.Equal(before[len(before)-2:], want) {
+			t.Errorf("got %q", before)
+		}
+		w.Working(target("d"))()
+		if got := f.indications(); len(got) != len(before) {
+			t.Errorf("after the end: %q", got)
+		}
+	})
+}
+
+// Platforms take the indicator away when a message of the bot appears.
+func TestWorkingIsShownAgainAfterANotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		stop := w.Working(target("c"))
+		synctest.Wait()
+		w.say(row("c", "t1", core.PostCommand, 0, "reply"))
+		synctest.Wait()
+		if len(f.indications()) != 2 {
+			t.Errorf("after a reply: %q", f.indications())
+		}
+		if _, err := w.Status(context.Background(), row("c", "t1", core.PostStatus, 0, "still trying")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(f.indications()) != 3 {
+			t.Errorf("after a status: %q", f.indications())
+		}
+		w.say(row("c", "t1", core.PostAnswer, 0, "answer"))
+		synctest.Wait()
+		if len(f.indications()) != 3 {
+			t.Errorf("after the answer: %q", f.indications())
+		}
+		stop()
+	})
+}
