@@ -183,7 +183,7 @@ var wordTable = []struct {
 		regain access
 		try|retry again in|at #
 		try again tomorrow
-		try again at|on jan*|feb*|mar*|apr*|may|jun*|jul*|aug*|sep*|oct*|nov*|dec*
+		try again at|on
 		available again
 		refreshes|replenishes|replenish
 		next billing cycle
@@ -262,8 +262,7 @@ var wordTable = []struct {
 	{sig: sigWindow, phrases: `
 		daily|weekly|monthly|hourly|yearly limit|limits|quota|quotas|usage|cap|allowance|allocation
 		daily|weekly|monthly|hourly token|tokens|request|requests|message|messages|prompt|credit limit|limits|quota|cap
-		# hour|hours|day|days|h|d limit|usage|window|quota
-		#h limit|usage|window|quota
+		hour|hours|day limit|window|quota .. reached|exceeded|exhausted
 		5h|7d|24h limit|usage|window|quota
 		five|seven hour|day limit|usage|window|quota
 		usage limit|limits .. reached|exceeded|exhausted|hit

@@ -156,7 +156,7 @@ func (ev *evidence) anthropicWindow(t clock) time.Time {
 	}
 	var at time.Time
 	for _, h := range ev.hints {
-		if window, ok := strings.CutSuffix(h.name, "-status"); ok && h.value == "rejected" && strings.HasPrefix(h.name, unified) {
+		if window, ok := strings.CutSuffix(h.name, "-status"); ok && h.value == "rejected" && strings.HasPrefix(window, unified) {
 			at = latest(at, t.parse(ev.hinted(window+"-reset")))
 		}
 	}

@@ -61,7 +61,7 @@ func Mask(s string) string {
 				put(start+from, start+to, with)
 			}
 			i, bearer = end, false
-		case bearer && len(word) >= 6, isSecret(word):
+		case bearer && len(word) >= 6 && !allLetters(word), isSecret(word):
 			put(start, i, masked)
 			bearer = false
 		default:
@@ -103,6 +103,16 @@ func isSecret(w string) bool {
 		}
 	}
 	return false
+}
+
+// allLetters reports whether w is an ordinary word: "bearer tokens".
+func allLetters(w string) bool {
+	for i := 0; i < len(w); i++ {
+		if !isLetter(w[i]) {
+			return false
+		}
+	}
+	return len(w) < 16
 }
 
 // mixed reports whether a long word is hexadecimal, or mixes digits with letters
@@ -214,7 +224,7 @@ func oneLine(s string) string {
 	for _, c := range s {
 		switch {
 		case c == utf8.RuneError || !unicode.IsPrint(c) || c == ' ':
-			if !space && n < maxDetail {
+			if !space && n < maxDetail-1 {
 				b.WriteByte(' ')
 				n++
 			}

@@ -1,0 +1,68 @@
+package llm
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestMask(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"nothing to hide", "nothing to hide"},
+		{"Incorrect API key provided: sk-proj-abc123DEF456ghi789.", "Incorrect API key provided: [secret]"},
+		{"Incorrect API key provided: sk-proj-****abcd. You can", "Incorrect API key provided: [secret] You can"},
+		{"key gsk_abcdefghijklmnop1234 is bad", "key [secret] is bad"},
+		{"Authorization: Bearer abc.def-ghi", "Authorization: Bearer [secret]"},
+		{"bearer tokens are fine", "bearer tokens are fine"},
+		{"xoxb-123456789012-abcdef and xapp-1-A123-456-abcdef", "[secret] and [secret]"},
+		{"AIzaSyA1234567890abcdefghijklmnopqrstuv", "[secret]"},
+		{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def_ghi", "[secret]"},
+		{"hash 0123456789abcdef0123456789abcdef end", "hash [secret] end"},
+		{"blob QWxhZGRpbjpvcGVuIHNlc2FtZTEyMzQ1Njc4OTA= end", "blob [secret]= end"},
+		{"x-api-key: abc123 and more", "x-api-key: [secret] and more"},
+		{"?api_key=abc123&x=1", "?api_key=[secret]&x=1"},
+		{`{"access_token": "abc 123"}`, `{"access_token": "[secret] 123"}`},
+		{"see https://a.test/path?key=abc#frag now", "see https://a.test/path now"},
+		{"see https://user:pass@a.test/path", "see https://[secret]"},
+		{"post https://discord.com/api/webhooks/1/abcdef", "post https://discord.com/api/[secret]"},
+		{"the key: please check it", "the key: please check it"},
+		{"model claude-sonnet-4-5-20250929 on anthropic.claude-3-5-sonnet-20240620-v1", "model claude-sonnet-4-5-20250929 on anthropic.claude-3-5-sonnet-20240620-v1"},
+		{"GenerateContentPaidTierInputTokensPerModelPerMinute", "GenerateContentPaidTierInputTokensPerModelPerMinute"},
+		{"您的账户已欠费", "您的账户已欠费"},
+	} {
+		if got := Mask(c.in); got != c.want {
+			t.Errorf("Mask(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	if got := oneLine(" a\n\tb\x00\x1b[31m  c "); got != "a b [31m c" {
+		t.Errorf("%q", got)
+	}
+	long := oneLine(strings.Repeat("é ", 4000))
+	if n := utf8.RuneCountInString(long); n != maxDetail || !strings.HasSuffix(long, "…") || !utf8.ValidString(long) {
+		t.Errorf("%d runes: %q", n, long)
+	}
+	// A secret that the cut would divide is gone as a whole.
+	if got := oneLine(strings.Repeat("x ", 140) + "sk-" + strings.Repeat("aB3", 400)); strings.Contains(got, "aB3") {
+		t.Errorf("%q", got)
+	}
+}
+
+// No credential that a provider echoes gets into what is logged.
+func TestErrorHoldsNoSecret(t *testing.T) {
+	const secret = "sk-ant-api03-abcdefABCDEF0123456789"
+	for _, body := range []string{
+		`{"error":{"message":"Incorrect API key provided: ` + secret + `","type":"` + secret + `","code":"` + secret + `"}}`,
+		`bad key ` + secret,
+		`{"error":"` + secret + `"}`,
+		`{"error":{"message":"x","code":"bad","param":"?key=` + secret + `"}}`,
+		`Post "https://a.test/v1?key=` + secret + `": EOF`,
+	} {
+		e := Classify(Failure{Provider: "openai", Model: "m", Status: 401, Body: []byte(body)})
+		if s := e.Error() + e.Detail + e.Code + e.Evidence; strings.Contains(s, "0123456789") {
+			t.Errorf("%s\n\t%s", body, s)
+		}
+	}
+}
