@@ -19,6 +19,7 @@ const (
 	maxResponses   = 5
 	// menuAction begins the action id of a menu; the command's name follows.
 	menuAction = "command:"
+	chooseText = "Choose"
 )
 
 // reserved are the names that Slack keeps for commands of its own, and what
@@ -123,7 +124,7 @@ func (a *Adapter) invocation(kind string, c call) (core.Invocation, bool) {
 		inv.Author = core.Author{ID: c.User.ID, Team: c.User.Team}
 		t.Workspace, t.Channel, t.Kind = c.Team.ID, c.Channel.ID, namedKind(c.Channel.ID, c.Channel.Name)
 		t.Root = first(string(c.Container.ThreadTS), string(c.Message.ThreadTS))
-		if t.Root != "" && t.Kind == core.KindChannel {
+		if t.Root != "" && t.Shared() {
 			t.Kind = core.KindThread
 		}
 	default:
@@ -150,6 +151,9 @@ func (a *Adapter) respond(ctx context.Context, url string, r core.Reply, replace
 	kind := slackgo.ResponseTypeEphemeral
 	if r.Public {
 		kind = slackgo.ResponseTypeInChannel
+	}
+	if blank(r.Text) && r.Menu != nil { // Slack shows no menu without a text
+		r.Text = first(r.Menu.Placeholder, chooseText)
 	}
 	parts := core.Split(r.Text, a.Limits())
 	for i, text := range parts[:min(len(parts), maxResponses)] {
@@ -192,7 +196,7 @@ func menuBlock(m core.Menu) slackgo.Block {
 	if len(options) == 0 {
 		return nil
 	}
-	placeholder := plainText(first(m.Placeholder, "Choose"), maxPlaceholder)
+	placeholder := plainText(first(m.Placeholder, chooseText), maxPlaceholder)
 	return slackgo.NewActionBlock("", slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, placeholder, menuAction+m.Command, options...))
 }
 

@@ -133,6 +133,17 @@ func TestMenu(t *testing.T) {
 	}
 }
 
+func TestMenuWithoutText(t *testing.T) {
+	menu := &core.Menu{Command: "model", Options: []core.Choice{{Label: "a/m1", Value: "a/m1"}}}
+	r := answering(t, core.Reply{}, nil)
+	if err := r.a.respond(t.Context(), r.slack.Hook(slacktest.Channel, slacktest.User), core.Reply{Menu: menu}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.response(0); got.Text == "" || !strings.Contains(string(got.Blocks), "static_select") {
+		t.Errorf("response is %+v", got)
+	}
+}
+
 func TestLongReplyComesInParts(t *testing.T) {
 	r := answering(t, core.Reply{Text: strings.Repeat("one line of many\n", 600)}, nil)
 	r.slack.Slash(slacktest.Channel, slacktest.User, "/models", "")

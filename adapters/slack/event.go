@@ -132,7 +132,7 @@ func (a *Adapter) thread(p payload, ev event) core.Thread {
 	case t.Kind != core.KindDirect && a.cfg.ReplyTo != ReplyOff:
 		t.Root = string(ev.TS)
 	}
-	if t.Root != "" && t.Kind == core.KindChannel {
+	if t.Root != "" && t.Shared() {
 		t.Kind = core.KindThread
 	}
 	return t
@@ -275,9 +275,9 @@ func (a *Adapter) changed(ctx context.Context, p payload) error {
 	if a.own(p, ev) || ev.Edited == nil || before != nil && before.Text == ev.Text || !a.policy.admits(author(ev), a.thread(p, ev)) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, admitTimeout)
+	named, cancel := context.WithTimeout(ctx, nameWait)
 	defer cancel()
-	return a.handler.Change(ctx, core.Change{InboxKey: key, Text: a.plain(ctx, p.workspace(), ev.Text)})
+	return a.handler.Change(ctx, core.Change{InboxKey: key, Text: a.plain(named, p.workspace(), ev.Text)})
 }
 
 // deleted passes a deletion on.

@@ -79,13 +79,12 @@ func TestKeys(t *testing.T) {
 	const root, reply = "1700000001.000100", "1700000002.000200"
 	thread := "slack:main:T0TEAM:C0CHAN:t:" + root
 	for _, c := range []struct {
-		name     string
-		mode     ReplyTo
-		ev       map[string]any
-		key      string
-		kind     core.Kind
-		replyTo  string
-		inChange bool
+		name    string
+		mode    ReplyTo
+		ev      map[string]any
+		key     string
+		kind    core.Kind
+		replyTo string
 	}{
 		{name: "opener", mode: ReplyFirst, ev: event1("C0CHAN", "channel", root, ""), key: thread, kind: core.KindThread, replyTo: root},
 		{name: "opener, all", mode: ReplyAll, ev: event1("C0CHAN", "channel", root, ""), key: thread, kind: core.KindThread, replyTo: root},
@@ -97,7 +96,8 @@ func TestKeys(t *testing.T) {
 		{name: "private channel", mode: ReplyOff, ev: event1("C0PRIV", "group", root, ""), key: "slack:main:T0TEAM:C0PRIV", kind: core.KindChannel},
 		{name: "direct", mode: ReplyFirst, ev: event1("D0DM", "im", root, ""), key: "slack:main:T0TEAM:D0DM", kind: core.KindDirect},
 		{name: "direct, in a thread", mode: ReplyFirst, ev: event1("D0DM", "im", reply, root), key: "slack:main:T0TEAM:D0DM:t:" + root, kind: core.KindDirect, replyTo: root},
-		{name: "group", mode: ReplyFirst, ev: event1("G0GROUP", "mpim", root, ""), key: "slack:main:T0TEAM:G0GROUP:t:" + root, kind: core.KindGroup, replyTo: root},
+		{name: "group", mode: ReplyFirst, ev: event1("G0GROUP", "mpim", root, ""), key: "slack:main:T0TEAM:G0GROUP:t:" + root, kind: core.KindThread, replyTo: root},
+		{name: "group, unthreaded", mode: ReplyOff, ev: event1("G0GROUP", "mpim", root, ""), key: "slack:main:T0TEAM:G0GROUP", kind: core.KindGroup},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, slacktest.Config{}, set(func(cfg *Config) { cfg.ReplyTo = c.mode }))
@@ -404,6 +404,28 @@ func TestMentions(t *testing.T) {
 		if got := mentions(in, "U0BOT"); got != want {
 			t.Errorf("%q: %v", in, got)
 		}
+	}
+}
+
+func TestShutdownLeavesWhatIsNotStored(t *testing.T) {
+	r := plainly(t)
+	r.bot.mu.Lock()
+	r.bot.stuck = true
+	r.bot.mu.Unlock()
+	r.slack.Say(slacktest.DM, slacktest.User, "hi")
+	r.bot.await(t, "the message", func() bool { return r.bot.waiting == 1 })
+	r.cancel()
+	select {
+	case err := <-r.run:
+		r.run <- err // for the cleanup
+	case <-time.After(2 * time.Second):
+		t.Fatal("Run does not end")
+	}
+	if n := len(r.slack.Unacked()); n != 1 {
+		t.Errorf("%d envelopes are left to be sent again", n)
+	}
+	if strings.Contains(r.log.String(), "was not taken") {
+		t.Error("an end is no error")
 	}
 }
 

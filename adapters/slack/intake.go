@@ -81,9 +81,15 @@ func (in *intake) take(ctx context.Context, l *link, frame []byte) {
 			return
 		}
 		in.put(ctx, in.a.thread(p, p.subject()).Key(), func() {
+			if ctx.Err() != nil {
+				return // for the next process: Slack sends it again
+			}
 			ctx, cancel := context.WithTimeout(ctx, admitTimeout)
 			defer cancel()
 			if err := in.a.event(ctx, p); err != nil {
+				if errors.Is(err, context.Canceled) {
+					return
+				}
 				in.a.log.Error("an event was not taken; Slack will send it again", "event", p.Event.Type, "channel", p.Event.Channel, "attempt", e.Attempt, "error", err)
 				return
 			}

@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -167,8 +168,14 @@ func TestUnknownOutcomeIsFound(t *testing.T) {
 					t.Fatalf("found before it was posted: %v, %v", ok, err)
 				}
 				r.slack.Fail("chat.postMessage", fault)
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
+				if fault.Hold != nil {
+					go func() { // give up once it is there
+						_ = r.slack.Wait(ctx, "the post", func() bool { return hasOwn(r.slack.Messages(slacktest.Channel)) })
+						cancel()
+					}()
+				}
 				if _, err := r.a.Post(ctx, p); err == nil || !sendErr(t, err).Unknown {
 					t.Fatalf("posted with %v", err)
 				}
@@ -183,6 +190,10 @@ func TestUnknownOutcomeIsFound(t *testing.T) {
 			})
 		}
 	}
+}
+
+func hasOwn(messages []slacktest.Message) bool {
+	return slices.ContainsFunc(messages, func(m slacktest.Message) bool { return m.BotID == slacktest.BotID })
 }
 
 func TestFindReadsAllPages(t *testing.T) {

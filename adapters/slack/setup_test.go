@@ -29,6 +29,8 @@ type bot struct {
 	changes  []core.Change
 	commands []core.Invocation
 	fail     []error // for the next messages
+	stuck    bool    // the store does not answer
+	waiting  int     // messages that wait for it
 	reply    core.Reply
 }
 
@@ -39,10 +41,18 @@ func (b *bot) touch() {
 	b.changed = make(chan struct{})
 }
 
-func (b *bot) Message(_ context.Context, m core.Message) error {
+func (b *bot) Message(ctx context.Context, m core.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.touch()
+	if b.stuck {
+		b.waiting++
+		b.touch()
+		b.mu.Unlock()
+		<-ctx.Done()
+		b.mu.Lock()
+		return ctx.Err()
+	}
 	if len(b.fail) > 0 {
 		err := b.fail[0]
 		b.fail = b.fail[1:]
@@ -131,6 +141,8 @@ type rig struct {
 	bot   *bot
 	log   *lockedBuffer
 	run   chan error
+	// cancel ends Run.
+	cancel context.CancelFunc
 }
 
 // quick is a pace at which nothing waits for long.
@@ -180,6 +192,7 @@ func start(t *testing.T, fake slacktest.Config, change func(*Config, *Adapter)) 
 	}
 	r.a = a
 	ctx, cancel := context.WithCancel(t.Context())
+	r.cancel = cancel
 	go func() { r.run <- a.Run(ctx, r.bot) }()
 	t.Cleanup(func() {
 		cancel()

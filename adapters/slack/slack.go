@@ -77,7 +77,7 @@ const Everybody = "*"
 
 // Config is one Slack account.
 type Config struct {
-	Account  string // its name in the bot's configuration
+	Account  string // its name in keys; "default" if empty
 	BotToken core.Secret
 	AppToken core.Secret
 	// APIURL is the Web API's address, with a slash at its end; Slack's own if
@@ -154,12 +154,12 @@ func New(cfg Config) (*Adapter, error) {
 
 // check fills in what was left out and refuses what cannot be.
 func (c *Config) check() error {
+	if c.Account == "" {
+		c.Account = "default"
+	}
 	var bad []error
 	refuse := func(format string, args ...any) {
 		bad = append(bad, fmt.Errorf("slack account %q: "+format, append([]any{c.Account}, args...)...))
-	}
-	if c.Account == "" {
-		refuse("it needs a name")
 	}
 	if t := c.BotToken.Reveal(); !strings.HasPrefix(t, "xoxb-") {
 		refuse("the bot token must be the one that begins with xoxb- (OAuth & Permissions in the app's settings)")

@@ -52,13 +52,13 @@ func TestSilentSocketIsGivenUp(t *testing.T) {
 }
 
 func TestQuietSocketIsKept(t *testing.T) {
-	r := start(t, slacktest.Config{PingEvery: 10 * time.Millisecond}, func(_ *Config, a *Adapter) {
+	r := start(t, slacktest.Config{PingEvery: 20 * time.Millisecond}, func(_ *Config, a *Adapter) {
 		if a != nil {
-			a.pace.silence = 300 * time.Millisecond
+			a.pace.silence = time.Second
 		}
 	})
-	// Nothing is said for two silences but pings.
-	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+	// For longer than that nothing is said but pings.
+	ctx, cancel := context.WithTimeout(t.Context(), 1300*time.Millisecond)
 	defer cancel()
 	if err := r.slack.Wait(ctx, "another socket", func() bool { return r.slack.Opened() > 1 }); err == nil {
 		t.Error("a quiet socket was given up")
@@ -164,7 +164,6 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
-		"name":      func(c *Config) { c.Account = "" },
 		"xoxb-":     func(c *Config) { c.BotToken = core.NewSecret("xapp-secret") },
 		"xapp-":     func(c *Config) { c.AppToken = core.Secret{} },
 		"slash":     func(c *Config) { c.APIURL = "http://localhost/api" },

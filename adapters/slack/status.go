@@ -121,7 +121,10 @@ func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
 			a.log.Info("Slack shows no status lines for this app", "code", refused.Err)
 			s.refuse()
 		}
-		return nil // an ornament: the turn goes on without it
+		err = nil // an ornament: the turn goes on without it
+	}
+	if on && err != nil {
+		s.mark(w, time.Time{}) // the next beat tries again
 	}
 	return clean(err)
 }

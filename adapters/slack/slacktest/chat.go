@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
-
-	"golang.org/x/time/rate"
 )
 
 // Slack's limits, as docs.slack.dev states them for the chat methods and Block
@@ -127,21 +125,21 @@ func (s *Server) writable(channel string) (*place, reply) {
 	return p, nil
 }
 
-// limited is how many seconds a call must wait, zero for not at all.
+// limited is how many seconds a call must wait, zero for not at all. Each call
+// takes its share of a second; shares may be taken for a second ahead.
 func (s *Server) limited(key string) int {
 	if s.cfg.PostsPerSecond == 0 {
 		return 0
 	}
-	l := s.limits[key]
-	if l == nil {
-		l = rate.NewLimiter(rate.Limit(s.cfg.PostsPerSecond), max(1, int(s.cfg.PostsPerSecond)))
-		s.limits[key] = l
+	now := time.Now()
+	taken := s.limits[key]
+	if taken.Before(now) {
+		taken = now
 	}
-	r := l.Reserve()
-	if d := r.Delay(); d > 0 {
-		r.Cancel()
-		return int(d/time.Second) + 1
+	if ahead := taken.Sub(now); ahead >= time.Second {
+		return int(ahead/time.Second) + 1
 	}
+	s.limits[key] = taken.Add(time.Duration(float64(time.Second) / s.cfg.PostsPerSecond))
 	return 0
 }
 

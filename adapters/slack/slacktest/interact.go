@@ -40,6 +40,14 @@ func (s *Server) newHook(channel, user string) (address, trigger string) {
 	return "http://" + s.listener.Addr().String() + "/response/" + id, trigger
 }
 
+// Hook makes a response URL that belongs to no interaction.
+func (s *Server) Hook(channel, user string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	address, _ := s.newHook(channel, user)
+	return address
+}
+
 // Slash is a person giving a native command such as "/model" in a channel. It
 // returns the ids of the interaction and of the envelope.
 func (s *Server) Slash(channel, user, command, text string) (trigger, envelopeID string) {

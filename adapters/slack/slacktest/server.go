@@ -30,8 +30,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // The people and places that every server knows from the start.
@@ -64,7 +62,7 @@ type Config struct {
 	// zero.
 	AckWithin time.Duration
 	// PostsPerSecond limits chat.postMessage in one channel, with a burst of
-	// the same size but at least one; zero means no limit.
+	// one second; zero means no limit.
 	PostsPerSecond float64
 }
 
@@ -80,7 +78,7 @@ type Server struct {
 	users    map[string]*Person
 	places   map[string]*place
 	statuses map[statusKey]status
-	limits   map[string]*rate.Limiter
+	limits   map[string]time.Time // until when the rate is used up
 	lastTS   int64
 	serial   int
 
@@ -126,7 +124,7 @@ func New(cfg Config) *Server {
 		users:    map[string]*Person{},
 		places:   map[string]*place{},
 		statuses: map[statusKey]status{},
-		limits:   map[string]*rate.Limiter{},
+		limits:   map[string]time.Time{},
 		tickets:  map[string]bool{},
 		hooks:    map[string]*hook{},
 		done:     make(chan struct{}),
