@@ -1,0 +1,445 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/kelseyhightower/envconfig"
+
+	"understudy/core"
+	"understudy/core/failover"
+	"understudy/core/llm"
+)
+
+// environment is everything that the program reads from environment variables:
+// secrets, places, and how it runs. Nothing else reads them.
+//
+// A variable that is empty counts as not set. The tags say what is allowed:
+// words the values, min and max the range, want the rest, for error texts.
+// Errors name variables and never show a value.
+type environment struct {
+	Config string `envconfig:"UNDERSTUDY_CONFIG" want:"the path of a configuration file"` // empty: there is none
+	Home   string `envconfig:"UNDERSTUDY_HOME" want:"the path of a folder"`
+	Store  string `envconfig:"UNDERSTUDY_STORE" want:"the path of an SQLite file"` // empty: the configuration's, or in Home
+
+	Model     llm.Ref   `envconfig:"UNDERSTUDY_MODEL" want:"a model as provider/model, for example anthropic/claude-sonnet-4-5"`
+	Fallbacks []llm.Ref `envconfig:"UNDERSTUDY_FALLBACKS" want:"models as provider/model, with commas between them"`
+
+	MaxTurns      int           `envconfig:"UNDERSTUDY_MAX_TURNS" min:"1" max:"10000" want:"a whole number from 1 to 10000"`
+	ShutdownGrace time.Duration `envconfig:"UNDERSTUDY_SHUTDOWN_GRACE" min:"0s" max:"1h" want:"a duration from 0s to 1h, such as 20s"`
+	Log           string        `envconfig:"UNDERSTUDY_LOG" words:"debug|info|warn|error"`
+	LogFormat     string        `envconfig:"UNDERSTUDY_LOG_FORMAT" words:"text|json"`
+	HTTP          listenAddress `envconfig:"UNDERSTUDY_HTTP" want:"an address such as 127.0.0.1:8484, or off"` // empty: off
+	NoColor       presence      `envconfig:"NO_COLOR"`
+
+	DiscordToken      core.Secret `envconfig:"UNDERSTUDY_DISCORD_TOKEN"`
+	DiscordAllow      []string    `envconfig:"UNDERSTUDY_DISCORD_ALLOW" form:"allowed"`
+	DiscordAPIURL     string      `envconfig:"UNDERSTUDY_DISCORD_API_URL" form:"httpURL"`
+	DiscordGatewayURL string      `envconfig:"UNDERSTUDY_DISCORD_GATEWAY_URL" form:"wsURL"`
+	SlackBotToken     core.Secret `envconfig:"UNDERSTUDY_SLACK_BOT_TOKEN"`
+	SlackAppToken     core.Secret `envconfig:"UNDERSTUDY_SLACK_APP_TOKEN"`
+	SlackAllow        []string    `envconfig:"UNDERSTUDY_SLACK_ALLOW" form:"allowed"`
+	SlackAPIURL       string      `envconfig:"UNDERSTUDY_SLACK_API_URL" form:"httpURL"`
+	Admins            []address   `envconfig:"UNDERSTUDY_ADMINS" want:"people as discord:<user id> or slack:<user id>, with commas between them"`
+
+	// SkipTTL is how long the auth skip cache remembers; zero is off. SDKWait
+	// caps the waits of an SDK that retries by itself; zero is no cap. Each has
+	// a second name, which counts where the first is not set.
+	SkipTTL      milliseconds `envconfig:"UNDERSTUDY_FALLBACK_SKIP_TTL_MS" want:"a whole number of milliseconds; 0 is off"`
+	SkipTTLAlias milliseconds `envconfig:"OPENCLAW_FALLBACK_SKIP_TTL_MS" want:"a whole number of milliseconds; 0 is off"`
+	SDKWait      waitCap      `envconfig:"UNDERSTUDY_SDK_RETRY_MAX_WAIT_SECONDS" want:"a number of seconds up to 86400; 0 or off is no limit"`
+	SDKWaitAlias waitCap      `envconfig:"OPENCLAW_SDK_RETRY_MAX_WAIT_SECONDS" want:"a number of seconds up to 86400; 0 or off is no limit"`
+
+	// APIKeys are every …_API_KEY and …_API_KEY_n, by name; keys sorts them.
+	APIKeys map[string]core.Secret
+}
+
+// defaultSDKWait is the cap where nothing is set.
+const defaultSDKWait = 60 * time.Second
+
+// readEnv reads the environment of the process. It returns all errors at once.
+func readEnv() (*environment, error) {
+	e := &environment{
+		MaxTurns:      64,
+		ShutdownGrace: 20 * time.Second,
+		Log:           "info",
+		LogFormat:     "text",
+		HTTP:          "127.0.0.1:8484",
+		SDKWait:       waitCap(defaultSDKWait),
+		SDKWaitAlias:  waitCap(defaultSDKWait),
+		APIKeys:       map[string]core.Secret{},
+	}
+	var errs []error
+	spec := reflect.ValueOf(e).Elem()
+	for _, f := range envFields() {
+		if os.Getenv(f.name) == "" {
+			continue // an empty number or word would be an error to envconfig
+		}
+		if err := readVariable(f, spec.FieldByIndex(f.index)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	errs = append(errs, e.readKeys()...)
+	errs = append(errs, unknownVariables()...)
+	if e.Fallbacks != nil && e.Model == (llm.Ref{}) && os.Getenv("UNDERSTUDY_MODEL") == "" {
+		errs = append(errs, errors.New("UNDERSTUDY_FALLBACKS is set without UNDERSTUDY_MODEL; set both, or write the models into the configuration file"))
+	}
+	if os.Getenv("UNDERSTUDY_FALLBACK_SKIP_TTL_MS") == "" {
+		e.SkipTTL = e.SkipTTLAlias
+	}
+	if os.Getenv("UNDERSTUDY_SDK_RETRY_MAX_WAIT_SECONDS") == "" {
+		e.SDKWait = e.SDKWaitAlias
+	}
+	errs = append(errs, e.findPlaces())
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// envField is a variable and the field that holds it.
+type envField struct {
+	name  string
+	index []int
+	tag   reflect.StructTag
+}
+
+func envFields() []envField {
+	var list []envField
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[environment]()) {
+		if name := f.Tag.Get("envconfig"); name != "" {
+			list = append(list, envField{name, f.Index, f.Tag})
+		}
+	}
+	return list
+}
+
+// readVariable reads one variable. Each goes through envconfig alone, since that
+// stops at the first error, and its error text would show the value.
+func readVariable(f envField, into reflect.Value) error {
+	one := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: into.Type(), Tag: f.tag}}))
+	if err := envconfig.Process("", one.Interface()); err != nil {
+		return badVariable(f)
+	}
+	v := one.Elem().Field(0)
+	tidy(v)
+	if !inRange(v, f.tag) {
+		return badVariable(f)
+	}
+	into.Set(v)
+	return nil
+}
+
+// badVariable says what a variable may hold, and nothing of what it does hold.
+func badVariable(f envField) error {
+	want := f.tag.Get("want")
+	if words := f.tag.Get("words"); words != "" {
+		want = "one of " + strings.ReplaceAll(words, "|", ", ")
+	}
+	if form, ok := forms[f.tag.Get("form")]; ok {
+		want = form.want
+		if f.tag.Get("form") == "allowed" {
+			want = `ids of the platform with commas between them, or "*" for everybody`
+		}
+	}
+	if want == "" {
+		want = "a secret of visible characters, without spaces and line breaks"
+	}
+	return fmt.Errorf("%s cannot be used; want %s", f.name, want)
+}
+
+// tidy trims texts and drops empty items of lists, which envconfig keeps.
+func tidy(v reflect.Value) {
+	switch p := v.Addr().Interface().(type) {
+	case *string:
+		*p = strings.TrimSpace(*p)
+	case *[]string:
+		for i, s := range *p {
+			(*p)[i] = strings.TrimSpace(s)
+		}
+		*p = slices.DeleteFunc(*p, func(s string) bool { return s == "" })
+	case *[]llm.Ref:
+		*p = slices.DeleteFunc(*p, func(r llm.Ref) bool { return r == llm.Ref{} })
+	case *[]address:
+		*p = slices.DeleteFunc(*p, func(a address) bool { return a == address{} })
+	case *core.Secret:
+		*p = core.NewSecret(strings.TrimSpace(p.Reveal()))
+	}
+}
+
+// inRange checks what the tags ask for.
+func inRange(v reflect.Value, tag reflect.StructTag) bool {
+	switch x := v.Interface().(type) {
+	case int:
+		least, _ := strconv.Atoi(tag.Get("min"))
+		most, _ := strconv.Atoi(tag.Get("max"))
+		return least <= x && x <= most
+	case time.Duration:
+		least, _ := time.ParseDuration(tag.Get("min"))
+		most, _ := time.ParseDuration(tag.Get("max"))
+		return least <= x && x <= most
+	case core.Secret:
+		return isSecretText(x.Reveal())
+	case string:
+		if words := tag.Get("words"); words != "" {
+			return slices.Contains(strings.Split(words, "|"), x)
+		}
+		return fits(tag, x)
+	case []string:
+		return !slices.ContainsFunc(x, func(s string) bool { return !fits(tag, s) })
+	}
+	return true
+}
+
+func fits(tag reflect.StructTag, s string) bool {
+	form, ok := forms[tag.Get("form")]
+	return !ok || form.fits(s)
+}
+
+// isSecretText reports whether a secret can stand in a header.
+func isSecretText(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c > unicode.MaxASCII || c <= ' ' || c == 0x7f })
+}
+
+var keyVariable = regexp.MustCompile(`^([A-Z0-9_]+_API_KEY)(?:_([0-9]{1,3}))?$`)
+
+// readKeys collects every variable that looks like the API key of a provider.
+// Whose they are is only known once the configuration is read.
+func (e *environment) readKeys() (errs []error) {
+	for _, name := range variableNames() {
+		value := strings.TrimSpace(os.Getenv(name))
+		if value == "" || strings.HasPrefix(name, "UNDERSTUDY_") || !keyVariable.MatchString(name) {
+			continue
+		}
+		e.APIKeys[name] = core.NewSecret(value)
+	}
+	for _, id := range builtinProviders() {
+		for _, name := range e.keyNames(id) {
+			if !isSecretText(e.APIKeys[name].Reveal()) {
+				errs = append(errs, badVariable(envField{name: name}))
+			}
+		}
+	}
+	return errs
+}
+
+// keys are the API keys of all providers, built in or configured, by provider
+// and in order: NAME_API_KEY, NAME_API_KEY_2, and so on, whatever numbers are
+// left out.
+func (e *environment) keys(c *config) map[string][]core.Secret {
+	all := map[string][]core.Secret{}
+	for _, id := range slices.AppendSeq(builtinProviders(), maps.Keys(c.Models.Providers)) {
+		var list []core.Secret
+		for _, name := range e.keyNames(id) {
+			list = append(list, e.APIKeys[name])
+		}
+		if list != nil {
+			all[id] = list
+		}
+	}
+	return all
+}
+
+// keyNames are the variables that hold keys of a provider, in order.
+func (e *environment) keyNames(provider string) []string {
+	number := map[string]int{}
+	for name := range e.APIKeys {
+		if m := keyVariable.FindStringSubmatch(name); m != nil && m[1] == keyName(provider) {
+			number[name], _ = strconv.Atoi(m[2])
+		}
+	}
+	names := sortedNames(number)
+	slices.SortStableFunc(names, func(a, b string) int { return number[a] - number[b] })
+	return names
+}
+
+// unknownVariables finds names with the program's prefix that it does not know.
+// Those of its tests are let through.
+func unknownVariables() (errs []error) {
+	const prefix = "UNDERSTUDY_"
+	var known []string
+	for _, f := range envFields() {
+		if rest, ok := strings.CutPrefix(f.name, prefix); ok {
+			known = append(known, rest)
+		}
+	}
+	for _, name := range variableNames() {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok || strings.HasPrefix(rest, "TEST_") || slices.Contains(known, rest) {
+			continue
+		}
+		hint := ""
+		if near := nearestWord(rest, known); near != "" {
+			hint = "; did you mean " + prefix + near + "?"
+		}
+		errs = append(errs, fmt.Errorf("%s is no variable of this program%s", name, hint))
+	}
+	return errs
+}
+
+// variableNames are the names of all variables, sorted.
+func variableNames() []string {
+	var names []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// findPlaces settles where the files are.
+func (e *environment) findPlaces() error {
+	if strings.Contains(e.Store, "://") {
+		return errors.New("UNDERSTUDY_STORE cannot be used; want the path of an SQLite file")
+	}
+	if e.Home == "" && e.Store != "" {
+		e.Home = filepath.Dir(e.Store)
+	}
+	e.Home = cmp.Or(e.Home, filepath.Join("~", ".understudy"))
+	for _, p := range []*string{&e.Home, &e.Store, &e.Config} {
+		path, err := withoutTilde(*p)
+		if err != nil {
+			return fmt.Errorf("the folder of the program's files is not known (%w); set UNDERSTUDY_HOME", err)
+		}
+		*p = path
+	}
+	if e.Config == "" {
+		if _, err := os.Stat(defaultConfigFile); err == nil {
+			e.Config = defaultConfigFile
+		}
+	}
+	return nil
+}
+
+// defaultConfigFile is read where it exists and no other is named.
+const defaultConfigFile = "understudy.jsonc"
+
+// withoutTilde puts the user's folder in the place of a leading "~", as a shell
+// does; files with variables know no shell.
+func withoutTilde(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && !os.IsPathSeparator(rest[0]) {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, rest), err
+}
+
+// applyTo puts the variables into the configuration. Secrets stay outside.
+// Places and people in the environment replace those of the file; models are
+// taken only where the file has none.
+func (e *environment) applyTo(c *config) {
+	if m := &c.Agents.Defaults.Model; m.Zero() && e.Model != (llm.Ref{}) {
+		*m = failover.Models{Primary: e.Model, Fallbacks: e.Fallbacks}
+	}
+	replace(&c.Channels.Discord.Allow, e.DiscordAllow)
+	replace(&c.Channels.Slack.Allow, e.SlackAllow)
+	replace(&c.Admin.Users, e.Admins)
+	for _, s := range []struct {
+		into  *string
+		value string
+	}{
+		{&c.Channels.Discord.APIURL, e.DiscordAPIURL},
+		{&c.Channels.Discord.GatewayURL, e.DiscordGatewayURL},
+		{&c.Channels.Slack.APIURL, e.SlackAPIURL},
+		{&c.Store.Path, e.Store},
+	} {
+		if s.value != "" {
+			*s.into = s.value
+		}
+	}
+	if c.Store.Path == "" {
+		c.Store.Path = filepath.Join(e.Home, "understudy.db")
+	}
+}
+
+func replace[T any](into *[]T, value []T) {
+	if value != nil {
+		*into = value
+	}
+}
+
+// listenAddress is an address to listen on; "off" is empty.
+type listenAddress string
+
+// Decode reads it for envconfig.
+func (a *listenAddress) Decode(value string) error {
+	value = strings.TrimSpace(value)
+	if strings.EqualFold(value, "off") {
+		*a = ""
+		return nil
+	}
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return err
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return err
+	}
+	*a = listenAddress(value)
+	return nil
+}
+
+// presence is true for a variable that is set to anything.
+type presence bool
+
+// Decode reads it for envconfig.
+func (p *presence) Decode(value string) error {
+	*p = value != ""
+	return nil
+}
+
+// milliseconds is a duration written as a number of milliseconds.
+type milliseconds time.Duration
+
+// Decode reads it for envconfig.
+func (m *milliseconds) Decode(value string) error {
+	n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
+	*m = milliseconds(time.Duration(n) * time.Millisecond)
+	return err
+}
+
+// waitCap is a duration written as a number of seconds; zero is no cap.
+type waitCap time.Duration
+
+// Decode reads it for envconfig.
+func (w *waitCap) Decode(value string) error {
+	value = strings.TrimSpace(value)
+	if strings.EqualFold(value, "off") {
+		*w = 0
+		return nil
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(n >= 0 && n <= 86400) {
+		return errors.New("out of range")
+	}
+	*w = waitCap(n * float64(time.Second))
+	return nil
+}
+
+// Decode reads an address of a person for envconfig.
+func (a *address) Decode(value string) error {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return nil
+	}
+	read, ok := parseAddress(value)
+	if !ok || read.Platform == "channel" {
+		return errors.New("no person")
+	}
+	*a = read
+	return nil
+}
