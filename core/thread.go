@@ -19,8 +19,8 @@ const (
 // Channel is where posts are sent to: on Discord the channel or thread id, on
 // Slack the channel id, with Root holding the thread's root timestamp as exact
 // text. Parent is the place that holds the thread: on Discord the channel a
-// thread was opened in, elsewhere empty. Neither Parent nor Kind is part of the
-// key.
+// thread was opened in, elsewhere empty. Category is the Discord category above
+// that. Neither these nor Kind are part of the key.
 type Thread struct {
 	Platform  string `json:"platform"`            // "discord", "slack", "terminal"
 	Account   string `json:"account"`             // which bot account of that platform
@@ -28,6 +28,7 @@ type Thread struct {
 	Channel   string `json:"channel"`
 	Root      string `json:"root,omitempty"`
 	Parent    string `json:"parent,omitempty"`
+	Category  string `json:"category,omitempty"`
 	Kind      Kind   `json:"kind"`
 }
 

@@ -13,9 +13,6 @@ import (
 // StillTrying is the status notice of a turn that waits out an overload.
 const StillTrying = "The AI service is temporarily overloaded. I’m still retrying; this may take a few minutes."
 
-// Interrupted ends an answer that was cut off after people saw a part of it.
-const Interrupted = "*(interrupted)*"
-
 // Moved is the notice that another model than the selected one answered.
 func Moved(active, selected llm.Ref, reason llm.Reason) string {
 	words := reason.Words()

@@ -184,6 +184,13 @@ func (t *Terminal) Say(ctx context.Context, h core.Handler, text string) error {
 	return h.Message(ctx, t.message(text))
 }
 
+// End ends the line that is open.
+func (t *Terminal) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closeLine()
+}
+
 // Post prints a post.
 func (t *Terminal) Post(_ context.Context, p core.Post) (core.Posted, error) {
 	t.mu.Lock()

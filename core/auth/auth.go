@@ -91,6 +91,11 @@ func (b *Book) Profiles(_ context.Context, _, provider string) (failover.Profile
 	return ps, nil
 }
 
+// List is Profiles for those who have no context at hand; nothing blocks.
+func (b *Book) List(agent, provider string) (failover.Profiles, error) {
+	return b.Profiles(context.Background(), agent, provider)
+}
+
 // entries are the usable profiles of a provider in their configured order.
 func (b *Book) entries(provider string) []entry {
 	have := map[string]entry{}

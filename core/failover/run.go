@@ -393,18 +393,12 @@ func (r *Run) Switch(v View, to llm.Ref, lock string) {
 	r.plan.Source, r.plan.Lock, r.plan.Fresh, r.freshUsed = FromUser, lock, true, false
 	begun := slices.ContainsFunc(r.attempts, func(a Attempt) bool { return !a.Switched })
 	j := slices.Index(r.plan.Chain[min(r.at, len(r.plan.Chain)):], to)
+	r.plan.Chain, r.at = []llm.Ref{to}, 0
 	switch {
-	case j >= 0:
-		r.plan.Chain = slices.Clone(r.plan.Chain[:r.at+j+1])
-		r.at += j
-		if j > 0 {
-			r.beginCandidate()
-		}
-	case !begun:
-		r.plan.Chain = []llm.Ref{to}
+	case j == 0: // it is being asked already
+	case j > 0 || !begun:
 		r.beginCandidate()
 	default:
-		r.plan.Chain = []llm.Ref{to}
 		r.beginPass(overloadPass)
 	}
 	r.causes, r.keep, r.chainPass = nil, "", r.pass

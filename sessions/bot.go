@@ -1,0 +1,220 @@
+// Package sessions holds conversations: what is remembered about a thread, the
+// lane that answers its messages in order, the commands, and the turn.
+//
+// Promises:
+//
+//   - A message is stored before Message returns, under a key that makes a
+//     second delivery of it change nothing. What is stored is answered, in
+//     order of arrival within its session, also after a restart.
+//   - Sessions run in parallel; a lane exists only while it has work. No
+//     session waits for another's model, tool or wait.
+//   - Everything that a turn changes is committed at once: the answer and tool
+//     results in the transcript, the session, the notice state, the posts to
+//     be sent, and the settled message.
+//   - A turn cannot change the choice of a model: it commits through a [Tx].
+//     Only commands, the tool session_status, imports and repairs write it.
+//   - A tool runs at most once for one call. A turn that was cut off after a
+//     tool had started is not run again by itself: its thread is told.
+//   - Stopping leaves unfinished messages in the inbox for the next start.
+package sessions
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"understudy/core"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+)
+
+// Config is what a [Bot] works with; all fields but those with a default named
+// are required.
+type Config struct {
+	Store  Store
+	Engine *failover.Engine
+	Sender *delivery.Sender
+	// Settings gives the settings in force.
+	Settings func() *Settings
+	// Acquire takes a slot for a tool run; nil is no limit.
+	Acquire func(context.Context) (release func(), err error)
+	// Attempted is told of every attempt; nil tells nobody.
+	Attempted func(core.Key, failover.Attempt)
+	// Now and After are the clock; nil is the real one.
+	Now   func() time.Time
+	After func(time.Duration) <-chan time.Time
+	// NewID makes ids of turns and transcripts; nil makes random ones.
+	NewID func() string
+	Log   *slog.Logger // nil logs nothing
+}
+
+// Bot is the inbound side of the product: it implements [core.Handler].
+type Bot struct {
+	Config
+
+	mu       sync.Mutex
+	lanes    map[core.Key]*lane
+	previews map[string][]delivery.Row // of turns of an earlier process
+	closed   bool
+	active   int           // lanes and urgent commands at work
+	idle     chan struct{} // closed while active is 0
+	wg       sync.WaitGroup
+
+	base   context.Context // of all turns
+	cancel context.CancelCauseFunc
+}
+
+var _ core.Handler = (*Bot)(nil)
+
+// New makes a bot. It answers nothing until Start.
+func New(c Config) *Bot {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.After == nil {
+		c.After = time.After
+	}
+	if c.NewID == nil {
+		c.NewID = rand.Text
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Acquire == nil {
+		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	b := &Bot{Config: c, lanes: map[core.Key]*lane{}, previews: map[string][]delivery.Row{}, idle: make(chan struct{})}
+	close(b.idle)
+	b.base, b.cancel = context.WithCancelCause(context.Background())
+	return b
+}
+
+// Start takes up what an earlier process left: messages without an answer go
+// to their lanes in order of arrival. open are the delivery rows that are
+// still open; a turn that was cut off while it streamed goes on in the
+// messages it had posted.
+func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
+	waiting, err := b.Store.Waiting(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the inbox: %w", err)
+	}
+	for _, r := range open {
+		if r.State == delivery.Preview || r.State == delivery.Sending && r.Post.Kind == core.PostAnswer {
+			b.previews[r.Turn] = append(b.previews[r.Turn], r)
+		}
+	}
+	for _, in := range waiting {
+		b.enqueue(in)
+	}
+	return nil
+}
+
+// Stop takes no more messages, gives running turns the grace to finish, then
+// cuts them off and waits until nothing runs. What was cut off stays in the
+// inbox.
+func (b *Bot) Stop(grace time.Duration) {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		b.wg.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-b.After(grace):
+		b.cancel(errShutdown)
+		<-idle
+	}
+	b.cancel(errShutdown)
+}
+
+// Idle returns once nothing is being answered.
+func (b *Bot) Idle(ctx context.Context) error {
+	for {
+		b.mu.Lock()
+		n, idle := b.active, b.idle
+		b.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// spawn runs f as work that Stop waits for. Bot.mu is held.
+func (b *Bot) spawn(f func()) {
+	if b.active++; b.active == 1 {
+		b.idle = make(chan struct{})
+	}
+	b.wg.Go(func() {
+		defer func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.active--; b.active == 0 {
+				close(b.idle)
+			}
+		}()
+		f()
+	})
+}
+
+// Message admits a message; see [core.Handler].
+func (b *Bot) Message(ctx context.Context, m core.Message) error {
+	set := b.Settings()
+	key := core.Key{Agent: set.agentOf(m), Thread: m.Thread().Key()}
+	ok, err := b.answers(ctx, set, key, m)
+	if err != nil || !ok {
+		return err
+	}
+	in := Inbound{Key: m.InboxKey(), Session: key, Message: m, At: b.Now()}
+	in, fresh, err := b.Store.Admit(ctx, in)
+	if err != nil {
+		return fmt.Errorf("storing message %s: %w", m.ID, err)
+	}
+	if !fresh {
+		return nil
+	}
+	b.Log.InfoContext(ctx, "message admitted", "session", key.String(), "message", m.ID)
+	b.enqueue(in)
+	return nil
+}
+
+// answers reports whether the message is for the bot at all.
+func (b *Bot) answers(ctx context.Context, set *Settings, key core.Key, m core.Message) (bool, error) {
+	if m.Addressed || set.Answer == NeverMention || m.Thread().Kind == core.KindDirect {
+		return true, nil
+	}
+	if set.Answer == AlwaysMention || m.Thread().Kind != core.KindThread {
+		return false, nil
+	}
+	s, err := b.Store.Session(ctx, key)
+	if err != nil {
+		return false, fmt.Errorf("reading the session: %w", err)
+	}
+	return s.Answered, nil
+}
+
+// Change updates or drops a message that still waits; see [core.Handler].
+func (b *Bot) Change(ctx context.Context, c core.Change) error {
+	found, err := b.Store.Change(ctx, c)
+	if err != nil {
+		return fmt.Errorf("changing a waiting message: %w", err)
+	}
+	if found {
+		b.mu.Lock()
+		for _, l := range b.lanes {
+			l.change(c)
+		}
+		b.mu.Unlock()
+	}
+	return nil
+}

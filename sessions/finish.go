@@ -1,0 +1,195 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"understudy/core"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+	"understudy/notices"
+)
+
+// commitWaits are the waits between tries of a commit that the store refused.
+var commitWaits = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+
+// finish commits the end of a turn, whatever it was, and sends what is due.
+func (t *turn) finish(ctx context.Context, err error) {
+	cause := context.Cause(ctx)
+	if t.writer != nil {
+		defer t.writer.Close()
+	}
+	if t.chain != nil {
+		t.chain.End()
+		t.record.Attempts = t.chain.Attempts()
+		t.record.Chain = t.chain.Plan().Chain
+	}
+	switch {
+	case err == nil:
+		t.answered()
+	case errors.Is(cause, errShutdown):
+		return // the next start takes it up again
+	case errors.Is(cause, errStopped), errors.Is(cause, errReset):
+		t.record.Outcome = "stopped"
+		t.end(nil)
+	default:
+		t.failed(err, cause)
+	}
+}
+
+// failed ends the turn with an error text.
+func (t *turn) failed(err, cause error) {
+	now := t.b.Now()
+	t.record.Outcome = "failed"
+	var lost *failover.SummaryError
+	var plain *plainError
+	switch {
+	case errors.Is(cause, errTooLong):
+		t.record.Error = tooLongText(t.set.TurnTimeout)
+	case errors.As(err, &plain):
+		t.record.Error = plain.text
+		if t.in.Tool {
+			t.record.Outcome = "interrupted"
+		}
+	case errors.As(err, &lost):
+		t.record.Error = notices.Failure(lost, now)
+	default:
+		t.record.Error = notices.Failure(&failover.SummaryError{Plan: t.plan, Local: err}, now)
+	}
+	t.b.Log.Warn("a turn has no answer", "turn", t.id, "session", t.in.Session.String(), "err", err)
+	row := t.row(core.PostError, 0, t.record.Error)
+	t.end(&row)
+}
+
+// end commits a turn that was not answered. What people saw of an answer is
+// marked as cut off; errorRow, if any, is a post of its own after it.
+func (t *turn) end(errorRow *delivery.Row) {
+	var rows []delivery.Row
+	if t.writer != nil {
+		rows = t.writer.Interrupt()
+	}
+	if errorRow != nil {
+		rows = append(rows, *errorRow)
+	}
+	t.commit(func(tx Tx) []delivery.Row {
+		s := tx.Session()
+		s.LastTurn = t.id
+		tx.SetSession(s)
+		return tx.Queue(rows...)
+	})
+}
+
+// finishCommand ends a turn that turned out to be a command with nothing to do.
+func (t *turn) finishCommand(_ context.Context, text string) {
+	t.commitOnly(func(tx Tx) []delivery.Row {
+		return tx.Queue(t.row(core.PostCommand, 0, text))
+	})
+}
+
+// answered commits an answer: transcript, session, notice and posts in one.
+func (t *turn) answered() {
+	parts := t.writer.Finish(t.text.String())
+	t.record.Outcome, t.record.Active = "answered", t.answer.Model
+	if len(parts) == 0 {
+		t.record.Outcome = "silent"
+	}
+	t.commit(func(tx Tx) []delivery.Row {
+		s := tx.Session()
+		rows := tx.Queue(parts...)
+		tx.Append(t.sess.Transcript, t.entries...)
+		s.Answered, s.LastTurn = true, t.id
+		s.Usage = s.Usage.Add(t.usage)
+		if s.Transcript == t.sess.Transcript && !t.image {
+			rows = append(rows, t.settleModels(tx, &s)...)
+		}
+		tx.SetSession(s)
+		return rows
+	})
+}
+
+// settleModels notes who answered, pins the profile, and queues the notice that
+// the change calls for.
+func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
+	s.Active = t.answer.Model
+	if s.Choice == t.sess.Choice {
+		s.Fresh = false
+	}
+	provider := t.answer.Model.Provider
+	if t.answer.Pin && s.Pins[provider] == "" {
+		s.Pins = maps.Clone(s.Pins)
+		if s.Pins == nil {
+			s.Pins = map[string]string{}
+		}
+		s.Pins[provider] = t.answer.Profile
+	}
+	if t.set.resolve(t.in.Session.Agent, s.Choice).Model != t.sel.Model {
+		// Somebody chose another model while the answer was on its way: what
+		// there was to say about the old one is over.
+		s.Notice = notices.State{}
+		return nil
+	}
+	var text string
+	s.Notice, text = notices.Next(s.Notice, notices.Outcome{
+		Turn: t.id, Selected: t.sel.Model, Active: t.answer.Model,
+		Attempts: t.record.Attempts, At: t.b.Now(),
+	})
+	if text == "" {
+		return nil
+	}
+	policy := t.set.Notices.For(t.in.Message.Thread().Kind)
+	if policy != notices.Off {
+		t.b.Log.Info("model fallback notice", "turn", t.id, "session", t.in.Session.String(), "text", text)
+	}
+	if policy != notices.Reply {
+		return nil
+	}
+	return tx.Queue(t.row(core.PostNotice, 0, text))
+}
+
+// commit is the one commit at the end of a turn.
+func (t *turn) commit(change func(Tx) []delivery.Row) {
+	t.record.Ended = t.b.Now()
+	t.commitOnly(func(tx Tx) []delivery.Row {
+		rows := change(tx)
+		tx.SaveTurn(t.record)
+		return rows
+	})
+}
+
+// commitOnly settles the message with the change and sends the rows. A store
+// that refuses is asked again a few times; the message stays in the inbox if it
+// never agrees.
+func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
+	var rows []delivery.Row
+	for try := 0; ; try++ {
+		err := t.b.Store.Commit(context.WithoutCancel(t.b.base), t.in.Session, 0, func(tx Tx) error {
+			rows = change(tx)
+			tx.Settle(t.in.Key)
+			return nil
+		})
+		if err == nil {
+			break
+		}
+		if try == len(commitWaits) {
+			t.b.Log.Error("a turn could not be stored; its message stays in the inbox", "turn", t.id, "err", err)
+			return
+		}
+		t.b.Log.Warn("the store refused a turn, trying again", "turn", t.id, "err", err)
+		select {
+		case <-t.b.After(commitWaits[try]):
+		case <-t.b.base.Done():
+			return
+		}
+	}
+	t.b.Sender.Send(rows...)
+	if t.statusRow != nil {
+		t.b.Sender.Remove(context.WithoutCancel(t.b.base), *t.statusRow)
+	}
+	t.b.Log.Info("turn ended", "turn", t.id, "session", t.in.Session.String(), "outcome", t.record.Outcome,
+		"selected", t.record.Selected.String(), "active", t.record.Active.String(), "took", t.elapsed().String())
+}
+
+// historyLimit is the most entries of a transcript that a turn reads.
+const historyLimit = 400

@@ -1,0 +1,226 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/core"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/notices"
+)
+
+// cmdModel shows or changes the model of a session.
+func cmdModel(c *call) (func(ChoiceTx) core.Reply, error) {
+	if c.inv.Args == "" {
+		return c.showModel()
+	}
+	if c.set.ModelAdmins && !c.admin() {
+		return say(adminsOnlyText("model")), nil
+	}
+	change, text, err := c.parseChoice(c.inv.Args)
+	if err != nil {
+		return nil, err
+	}
+	if change == nil {
+		return say(text), nil
+	}
+	return c.choose(change), nil
+}
+
+// parseChoice reads "default", "@profile", or a model with an optional
+// "@profile". It returns the change to the stored choice, or a text that says
+// why there is none.
+func (c *call) parseChoice(args string) (func(Choice) Choice, string, error) {
+	now := c.b.Now()
+	if strings.EqualFold(args, "default") {
+		return func(Choice) Choice { return Choice{} }, "", nil
+	}
+	name, profile, locked := strings.Cut(args, "@")
+	name, profile = strings.TrimSpace(name), strings.TrimSpace(profile)
+	if name == "" && !locked || locked && profile == "" {
+		return nil, modelUsageText, nil
+	}
+	var ref llm.Ref
+	if name != "" {
+		r, ok := c.set.find(name)
+		if !ok {
+			return nil, unknownModelText(name, c.set.Nearest(name, 3)), nil
+		}
+		if why, ok := c.set.allowed(r); !ok {
+			return nil, refusedModelText(r, why, c.set.Nearest(name, 3)), nil
+		}
+		ref = r
+	}
+	lock := ""
+	if locked {
+		provider := ref.Provider
+		if name == "" {
+			provider = c.set.resolve(c.key.Agent, c.sess.Choice).Model.Provider
+		}
+		id, text, err := c.findProfile(provider, profile)
+		if err != nil || id == "" {
+			return nil, text, err
+		}
+		lock = id
+	}
+	if name == "" {
+		return func(old Choice) Choice { old.Lock = lock; return old }, "", nil
+	}
+	return func(Choice) Choice {
+		return Choice{Model: ref, Source: failover.FromUser, Since: now, Lock: lock}
+	}, "", nil
+}
+
+// findProfile reads a profile as people write it: its id, or the part after the
+// provider.
+func (c *call) findProfile(provider, word string) (id, text string, err error) {
+	if p, _, ok := strings.Cut(word, ":"); ok && p != "" {
+		provider = p
+	}
+	ps, err := c.set.Profiles(c.key.Agent, provider)
+	if err != nil {
+		return "", "", fmt.Errorf("reading the profiles of %s: %w", provider, err)
+	}
+	var names []string
+	for _, p := range ps.List {
+		if p.ID == word || p.ID == provider+":"+word {
+			return p.ID, "", nil
+		}
+		names = append(names, p.ID)
+	}
+	return "", unknownProfileText(provider, word, names), nil
+}
+
+// choose writes a choice, with the mark for a turn that runs meanwhile, in one
+// update; the running turn is woken once the reply is on its way.
+func (c *call) choose(change func(Choice) Choice) func(ChoiceTx) core.Reply {
+	mark := c.b.NewID()
+	if run := c.run; run != nil {
+		c.after = func() {
+			select {
+			case run.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return func(tx ChoiceTx) core.Reply {
+		s := tx.Session()
+		before := c.set.resolve(c.key.Agent, s.Choice)
+		next := change(s.Choice)
+		after := c.set.resolve(c.key.Agent, next)
+		tx.SetChoice(next)
+		s.Fresh = next.Model != (llm.Ref{})
+		if before.Model != after.Model {
+			s.Notice = notices.State{}
+		}
+		if c.run != nil && before != after {
+			s.Pending = &Pending{ID: mark, Model: after.Model, Lock: after.Lock}
+		}
+		tx.SetSession(s)
+		return core.Reply{Text: chosenText(c, next, after)}
+	}
+}
+
+// SelectModel is the choice of a model by the tool session_status: the same as
+// the command, for the user who talks.
+func (b *Bot) SelectModel(ctx context.Context, key core.Key, target core.Target, word string) (string, error) {
+	r, err := b.execute(ctx, key, core.Invocation{Name: "model", Args: word, Target: target}, func(Tx, core.Reply) {}, func() {})
+	return r.Text, err
+}
+
+func (c *call) showModel() (func(ChoiceTx) core.Reply, error) {
+	lines, err := c.statusLines()
+	if err != nil {
+		return nil, err
+	}
+	menu, err := c.modelMenu()
+	if err != nil {
+		return nil, err
+	}
+	return func(ChoiceTx) core.Reply {
+		return core.Reply{Text: strings.Join(append(lines, chooseHintText), "\n"), Menu: menu}
+	}, nil
+}
+
+func cmdModels(c *call) (func(ChoiceTx) core.Reply, error) {
+	menu, err := c.modelMenu()
+	if err != nil {
+		return nil, err
+	}
+	if len(menu.Options) == 0 {
+		return say(noModelText), nil
+	}
+	return func(ChoiceTx) core.Reply { return core.Reply{Text: modelsHeadText, Menu: menu} }, nil
+}
+
+// modelMenu lists the models that people may pick, each with what blocks it.
+func (c *call) modelMenu() (*core.Menu, error) {
+	now := c.b.Now()
+	states, err := c.b.Engine.Store.States(c.ctx, c.key.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("reading the profile states: %w", err)
+	}
+	m := &core.Menu{Command: "model", Placeholder: "Choose a model"}
+	for i, r := range c.set.Offered {
+		if _, ok := c.set.allowed(r); !ok {
+			continue
+		}
+		ps, err := c.set.Profiles(c.key.Agent, r.Provider)
+		if err != nil {
+			return nil, fmt.Errorf("reading the profiles of %s: %w", r.Provider, err)
+		}
+		o := core.Choice{Label: fmt.Sprintf("%d. %s", i+1, r), Value: r.String()}
+		if note := blockNote(ps, states, r, now); note != "" {
+			o.Note, o.Disabled = note, true
+		}
+		m.Options = append(m.Options, o)
+	}
+	return m, nil
+}
+
+// blockNote says why nothing can be asked of a model now, or "".
+func blockNote(ps failover.Profiles, states map[string]failover.State, r llm.Ref, now time.Time) string {
+	if len(ps.List) == 0 {
+		return "no credential"
+	}
+	var first failover.Block
+	for _, p := range ps.List {
+		b := states[p.ID].Blocked(r.Model, now)
+		if !b.Live() {
+			return ""
+		}
+		if !first.Live() || b.Until.Before(first.Until) {
+			first = b
+		}
+	}
+	return fmt.Sprintf("%s, for %s", first.Reason.Words(), notices.About(first.Until.Sub(now)))
+}
+
+// Complete offers models, aliases and words for the argument of a command; see
+// [core.Handler].
+func (b *Bot) Complete(ctx context.Context, inv core.Invocation) ([]core.Choice, error) {
+	set := b.Settings()
+	var all []core.Choice
+	switch inv.Name {
+	case "model":
+		for _, r := range set.Offered {
+			if _, ok := set.allowed(r); ok {
+				all = append(all, core.Choice{Label: r.String(), Value: r.String()})
+			}
+		}
+		for _, a := range sortedKeys(set.Aliases) {
+			all = append(all, core.Choice{Label: a + " (" + set.Aliases[a].String() + ")", Value: a})
+		}
+		all = append(all, core.Choice{Label: "default", Value: "default"})
+	case "status":
+		all = []core.Choice{{Label: "why", Value: "why"}}
+	case "new":
+		all = []core.Choice{{Label: "default", Value: "default"}}
+	}
+	word := strings.ToLower(inv.Args)
+	return slices.DeleteFunc(all, func(c core.Choice) bool { return !strings.Contains(strings.ToLower(c.Label), word) }), nil
+}

@@ -1,0 +1,206 @@
+package sessions
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/core"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/core/tool"
+	"understudy/notices"
+)
+
+// Settings are what the configuration says to the sessions. A turn works with
+// the settings that held when it began. Treat a value as read-only once it was
+// handed over.
+type Settings struct {
+	// Agents by id. "main" is the agent of every place without another.
+	Agents map[string]Agent
+	// Bind chooses the agent of a place; nil is always "main".
+	Bind func(core.Message) string
+	// Override is the model of a one-off command; zero elsewhere.
+	Override llm.Ref
+	// Aliases are short names for models.
+	Aliases map[string]llm.Ref
+	// Offered are the models that /models lists, in order.
+	Offered []llm.Ref
+	// Allow limits what people may pick: exact refs, or prefixes that end in
+	// "*". Empty allows every model of a configured provider.
+	Allow []string
+	// ModelAdmins limits choosing a model to admins.
+	ModelAdmins bool
+	// Unknown says why there cannot be such a model, or "".
+	Unknown func(llm.Ref) string
+	// Sees reports whether a model reads images, and Window is how many tokens
+	// a request to it may hold.
+	Sees   func(llm.Ref) bool
+	Window func(llm.Ref) int
+	// Profiles gives what is known about the profiles of a provider, for
+	// /model and /status.
+	Profiles func(agent, provider string) (failover.Profiles, error)
+	// Admin reports whether somebody is an admin.
+	Admin func(platform string, a core.Author) bool
+	// Answer says when unaddressed messages are answered.
+	Answer  Engagement
+	Notices notices.Policies
+	ReplyTo delivery.Mode
+	// Streaming shows answers while they are written.
+	Streaming bool
+
+	MaxToolRounds int           // model calls that may be followed by tools in one turn
+	TurnTimeout   time.Duration // a whole turn, waits included
+	ToolTimeout   time.Duration // one tool call
+}
+
+// Agent is one configured personality.
+type Agent struct {
+	Policy      failover.Policy // Defaults are filled in for every agent
+	Image       failover.Models // for messages with images, where the model sees none
+	System      string
+	Temperature *float64
+	MaxTokens   int
+	Tools       []tool.Tool
+}
+
+// Engagement says which messages in shared places are answered.
+type Engagement string
+
+// The engagements.
+const (
+	AlwaysMention Engagement = "always"        // only when addressed
+	UntilEngaged  Engagement = "until-engaged" // and in threads where the bot has answered; the default
+	NeverMention  Engagement = "never"         // everything
+)
+
+func (s *Settings) agentOf(m core.Message) string {
+	if s.Bind != nil {
+		if id := s.Bind(m); id != "" {
+			return id
+		}
+	}
+	return "main"
+}
+
+func (s *Settings) agent(id string) Agent {
+	if a, ok := s.Agents[id]; ok {
+		return a
+	}
+	return s.Agents["main"]
+}
+
+// allowed reports whether people may pick the model, and why not.
+func (s *Settings) allowed(r llm.Ref) (why string, ok bool) {
+	if why := s.Unknown(r); why != "" {
+		return why, false
+	}
+	if len(s.Allow) == 0 {
+		return "", true
+	}
+	name := r.String()
+	for _, a := range s.Allow {
+		if p, star := strings.CutSuffix(a, "*"); name == a || star && strings.HasPrefix(name, p) {
+			return "", true
+		}
+	}
+	return "modelPolicy.allow does not list it", false
+}
+
+// find reads what a user may write for a model: a number of the list, an
+// alias, or a full ref.
+func (s *Settings) find(word string) (llm.Ref, bool) {
+	if r, ok := s.Aliases[strings.ToLower(word)]; ok {
+		return r, true
+	}
+	if n := atoi(word); n >= 1 && n <= len(s.Offered) {
+		return s.Offered[n-1], true
+	}
+	if !strings.Contains(word, "/") {
+		// A bare model name is understood where only one model has it.
+		var found []llm.Ref
+		for _, r := range s.Offered {
+			if strings.EqualFold(r.Model, word) {
+				found = append(found, r)
+			}
+		}
+		if len(found) == 1 {
+			return found[0], true
+		}
+		return llm.Ref{}, false
+	}
+	return llm.ParseRef(word)
+}
+
+// Nearest are the n offered models and aliases closest to what was written.
+func (s *Settings) Nearest(word string, n int) []string {
+	word = strings.ToLower(word)
+	type scored struct {
+		name  string
+		score int
+	}
+	var list []scored
+	add := func(name, against string) {
+		list = append(list, scored{name, distance(word, strings.ToLower(against))})
+	}
+	for _, r := range s.Offered {
+		if strings.Contains(word, "/") {
+			add(r.String(), r.String())
+		} else {
+			add(r.String(), r.Model)
+		}
+	}
+	for _, a := range sortedKeys(s.Aliases) {
+		add(a, a)
+	}
+	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(a.score, b.score) })
+	var names []string
+	for _, x := range list[:min(n, len(list))] {
+		names = append(names, x.name)
+	}
+	return names
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func atoi(s string) int {
+	n := 0
+	for _, c := range s {
+		if c < '0' || c > '9' || n > 1e6 {
+			return 0
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n
+}
+
+// distance is the number of single-letter changes between two words, counted
+// over at most 80 bytes of each.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 80)], b[:min(len(b), 80)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			diag, row[j] = row[j], min(row[j]+1, row[j-1]+1, diag+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,406 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"understudy/core"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/notices"
+)
+
+// turn is one message and everything done to answer it.
+type turn struct {
+	b     *Bot
+	set   *Settings
+	agent Agent
+	in    Inbound
+	id    string
+	sess  Session // as it was when the turn began
+	sel   selected
+	plan  failover.Plan
+	image bool // the chain is the one for images, not the session's
+
+	history []Entry // what was said before and the message itself
+	entries []Entry // what this turn adds
+	writer  *delivery.Writer
+	chain   *failover.Turn
+	text    strings.Builder // of the answer so far, since it was last discarded
+	reply   llm.Message     // of the last call
+	usage   llm.Usage       // of the whole turn
+	answer  failover.Answer // of the last call
+	record  Turn
+	// statusRow is the status notice, once it was sent. The chain's End waits
+	// for whoever writes it.
+	statusRow *delivery.Row
+}
+
+// turn answers one message of the inbox. Nothing escapes it: every way it can
+// end is committed, except for a stop of the program, which leaves the message
+// in the inbox.
+func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
+	set := b.Settings()
+	t := &turn{b: b, set: set, in: in, id: in.Turn, agent: set.agent(in.Session.Agent)}
+	if t.id == "" {
+		t.id = b.NewID()
+	}
+	t.record = Turn{ID: t.id, Session: in.Session, Inbox: in.Key, Started: b.Now()}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if set.TurnTimeout > 0 {
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-b.After(set.TurnTimeout):
+				cancel(errTooLong)
+			}
+		}()
+	}
+	working := b.Sender.Working(in.Message.Target)
+	defer working()
+
+	err := t.begin(ctx)
+	var skip *commandReply
+	if errors.As(err, &skip) {
+		working()
+		t.finishCommand(ctx, skip.text)
+		return
+	}
+	if err == nil {
+		err = t.answerIt(ctx, run)
+	}
+	working()
+	t.finish(ctx, err)
+}
+
+// commandReply ends a turn with the text of a command instead of an answer.
+type commandReply struct{ text string }
+
+func (e *commandReply) Error() string { return e.text }
+
+// plainError ends a turn with a text of this program; no model is involved.
+type plainError struct{ text string }
+
+func (e *plainError) Error() string { return e.text }
+
+// begin loads the session, repairs a choice that cannot be followed, makes the
+// plan, and stores the user's message.
+func (t *turn) begin(ctx context.Context) error {
+	b, key := t.b, t.in.Session
+	sess, err := b.open(ctx, key, t.in.Message.Thread())
+	if err != nil {
+		return err
+	}
+	t.sess = sess
+	t.sel = t.set.resolve(key.Agent, sess.Choice)
+	t.plan = t.set.plan(key, t.id, sess, t.sel)
+	t.plan.Started = t.record.Started
+	t.record.Selected, t.record.Source = t.sel.Model, t.sel.Source
+	if t.sel.Model == (llm.Ref{}) {
+		return &plainError{noModelText}
+	}
+	t.history, err = b.Store.Transcript(ctx, key, sess.Transcript, historyLimit)
+	if err != nil {
+		return fmt.Errorf("reading the transcript: %w", err)
+	}
+	if t.in.Tool {
+		return &plainError{interruptedText}
+	}
+	if t.isRetry() {
+		if err := t.retry(); err != nil {
+			return err
+		}
+	} else if t.in.Turn == "" {
+		t.history = append(t.history, t.userEntry())
+	}
+	if t.hasImages() {
+		plan, ok := t.set.imagePlan(t.plan)
+		if !ok {
+			return &plainError{noImagesText(t.sel.Model)}
+		}
+		t.image = plan.Chain[0] != t.plan.Chain[0]
+		t.plan = plan
+	}
+	return t.store(ctx)
+}
+
+// store commits what must be known before the first request: the turn, the
+// user's message, and a choice that was dropped because it cannot be followed.
+func (t *turn) store(ctx context.Context) error {
+	why := ""
+	if t.set.Override == (llm.Ref{}) {
+		why = t.set.impossible(t.sess.Choice)
+	}
+	lost := t.lostLock()
+	var posts []delivery.Row
+	err := t.b.Store.CommitChoice(ctx, t.in.Session, 0, func(tx ChoiceTx) error {
+		posts = nil
+		s := tx.Session()
+		if s.Pending != nil && t.sess.Pending != nil && s.Pending.ID == t.sess.Pending.ID {
+			s.Pending = nil // this turn starts with that choice
+		}
+		s.Target, s.LastActive = t.in.Message.Target, t.record.Started
+		tx.SetSession(s)
+		if s.Choice == t.sess.Choice {
+			switch {
+			case why != "":
+				tx.SetChoice(Choice{})
+			case lost != "":
+				c := s.Choice
+				c.Lock = ""
+				tx.SetChoice(c)
+				posts = tx.Queue(t.row(core.PostCommand, 0, lockGoneText(lost)))
+			}
+		}
+		tx.Begin(t.in.Key, t.id)
+		if t.in.Turn == "" && !t.isRetry() {
+			tx.Append(t.sess.Transcript, t.userEntry())
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("storing the message: %w", err)
+	}
+	t.b.Sender.Send(posts...)
+	if why != "" {
+		model, _ := t.set.agent(t.in.Session.Agent).Policy.Resolve()
+		return &plainError{impossibleText(t.sess.Choice.Model, why, model)}
+	}
+	if lost != "" {
+		t.sel.Lock, t.plan.Lock = "", ""
+	}
+	return nil
+}
+
+// lostLock is the locked profile when it does not exist any more.
+func (t *turn) lostLock() string {
+	lock := t.sel.Lock
+	if lock == "" {
+		return ""
+	}
+	ps, err := t.set.Profiles(t.in.Session.Agent, failover.ProviderOf(lock))
+	if err != nil {
+		return ""
+	}
+	for _, p := range ps.List {
+		if p.ID == lock {
+			return ""
+		}
+	}
+	return lock
+}
+
+func (t *turn) isRetry() bool {
+	c, _, ok := core.ParseCommand(t.in.Message.Text)
+	return ok && c.Name == "retry"
+}
+
+// retry sets the history back to the last thing that somebody said.
+func (t *turn) retry() error {
+	for i := len(t.history) - 1; i >= 0; i-- {
+		if t.history[i].Message.Role == llm.User {
+			t.history = t.history[:i+1]
+			return nil
+		}
+	}
+	return &commandReply{nothingToRetryText}
+}
+
+// userEntry is the message as the transcript keeps it: the text as it was
+// written, and the pictures.
+func (t *turn) userEntry() Entry {
+	m := t.in.Message
+	msg := llm.Message{Role: llm.User}
+	text := m.Text
+	for _, a := range m.Attachments {
+		switch {
+		case a.Note != "":
+			text += fmt.Sprintf("\n[attachment %s: %s]", a.Name, a.Note)
+		case a.Image():
+			msg.Parts = append(msg.Parts, llm.Part{Image: &llm.Image{MIME: a.MIME, Data: a.Data}})
+		case strings.HasPrefix(a.MIME, "text/"):
+			text += fmt.Sprintf("\n[attachment %s]\n%s", a.Name, a.Data)
+		}
+	}
+	if text != "" {
+		msg.Parts = append([]llm.Part{{Text: text}}, msg.Parts...)
+	}
+	e := Entry{Turn: t.id, Message: msg, At: m.At}
+	if m.Thread().Shared() {
+		e.Speaker = m.Author.Name
+	}
+	return e
+}
+
+func (t *turn) hasImages() bool {
+	if len(t.history) == 0 {
+		return false
+	}
+	for _, p := range t.history[len(t.history)-1].Message.Parts {
+		if p.Image != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// answerIt runs the turn's model calls and tools.
+func (t *turn) answerIt(ctx context.Context, run *running) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.b.Log.ErrorContext(ctx, "a turn panicked", "turn", t.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = errors.New("a fault of the program, see the log")
+		}
+	}()
+	t.b.mu.Lock()
+	previews := t.b.previews[t.id]
+	delete(t.b.previews, t.id)
+	t.b.mu.Unlock()
+	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
+		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
+		ReplyTo: t.set.ReplyTo, Streaming: t.set.Streaming, Preview: previews,
+	})
+	t.chain = t.b.Engine.Begin(ctx, t.plan, failover.Hooks{
+		Discard:   t.discard,
+		Pending:   t.pending,
+		Taken:     t.taken,
+		Changed:   run.changed,
+		Status:    t.status,
+		Attempted: t.attempted,
+	})
+	defer t.chain.End()
+	for round := 0; ; round++ {
+		t.answer, err = t.chain.Call(ctx, t.ask)
+		if err != nil {
+			return err
+		}
+		t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model,
+			Profile: t.answer.Profile, Usage: t.usage, At: t.b.Now()})
+		calls := callsOf(t.reply)
+		if len(calls) == 0 {
+			return nil
+		}
+		if round >= t.set.MaxToolRounds {
+			return &plainError{tooManyRoundsText(t.set.MaxToolRounds)}
+		}
+		if err := t.runTools(ctx, calls); err != nil {
+			return err
+		}
+		if t.text.Len() > 0 {
+			t.say("\n\n")
+		}
+	}
+}
+
+// ask makes one request; see [failover.Turn.Call].
+func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
+	t.reply = llm.Message{}
+	done := false
+	for ev, err := range client.Stream(ctx, t.request(ref)) {
+		if err != nil {
+			return err
+		}
+		switch ev.Kind {
+		case llm.TextEvent:
+			t.chain.Output()
+			t.say(ev.Text)
+		case llm.DoneEvent:
+			t.reply, done = ev.Reply, true
+			t.usage = t.usage.Add(ev.Usage)
+		}
+	}
+	switch {
+	case !done && ctx.Err() != nil:
+		return llm.Classify(llm.Failure{Provider: ref.Provider, Model: ref.Model, Cancelled: true, Err: ctx.Err(), Now: t.b.Now()})
+	case !done || strings.TrimSpace(t.reply.Text()) == "" && len(callsOf(t.reply)) == 0:
+		return llm.Classify(llm.Failure{Provider: ref.Provider, Model: ref.Model, Empty: true, Now: t.b.Now()})
+	}
+	return nil
+}
+
+func (t *turn) say(text string) {
+	t.text.WriteString(text)
+	t.writer.Text(text)
+}
+
+// discard drops what nobody has seen; false means that something was shown.
+func (t *turn) discard() bool {
+	if !t.writer.Discard() {
+		return false
+	}
+	t.text.Reset()
+	return true
+}
+
+// pending is a choice that this turn may still take up: not once people have
+// seen output, for one answer is never written by two models.
+func (t *turn) pending(ctx context.Context) (failover.Switch, bool, error) {
+	s, err := t.b.Store.Session(ctx, t.in.Session)
+	if err != nil {
+		return failover.Switch{}, false, fmt.Errorf("reading the session: %w", err)
+	}
+	if s.Pending == nil || t.writer.Shown() || t.image {
+		return failover.Switch{}, false, nil
+	}
+	sel := t.set.resolve(t.in.Session.Agent, s.Choice)
+	t.sel = sel
+	return failover.Switch{ID: s.Pending.ID, Model: sel.Model, Lock: sel.Lock}, true, nil
+}
+
+// taken clears the mark that was acted on, and no newer one.
+func (t *turn) taken(ctx context.Context, id string) error {
+	t.discard()
+	err := t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
+		s := tx.Session()
+		if s.Pending != nil && s.Pending.ID == id {
+			s.Pending = nil
+			tx.SetSession(s)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("clearing a pending choice: %w", err)
+	}
+	return nil
+}
+
+// status sends the status notice, which is taken away again when the turn ends.
+func (t *turn) status(ctx context.Context) {
+	row, err := t.b.Sender.Status(ctx, t.row(core.PostStatus, 0, notices.StillTrying))
+	if err != nil {
+		t.b.Log.WarnContext(ctx, "the status notice was not sent", "turn", t.id, "err", err)
+	}
+	t.statusRow = &row
+}
+
+func (t *turn) attempted(a failover.Attempt) {
+	if t.b.Attempted != nil {
+		t.b.Attempted(t.in.Session, a)
+	}
+}
+
+func (t *turn) row(kind core.PostKind, part int, text string) delivery.Row {
+	return delivery.Row{
+		Session: t.in.Session, Turn: t.id, Part: part, State: delivery.Queued, Created: t.b.Now(),
+		Post: core.Post{Target: t.in.Message.Target, Kind: kind, Text: text, Nonce: delivery.Nonce(t.id, kind, part)},
+	}
+}
+
+func callsOf(m llm.Message) []llm.Call {
+	var calls []llm.Call
+	for _, p := range m.Parts {
+		if p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
+}
+
+// elapsed is how long the turn took.
+func (t *turn) elapsed() time.Duration { return t.b.Now().Sub(t.record.Started) }

@@ -1,0 +1,144 @@
+package sessions
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/notices"
+)
+
+// The sentences of commands and of turns that end without a model's words.
+const (
+	noModelText        = "No model is configured. Whoever runs this bot has to set agents.defaults.model.primary."
+	interruptedText    = "I was interrupted while I was working on this message, after a tool had already run, so I did not start over by myself. Send /retry to have it answered again."
+	nothingToRetryText = "There is no message to answer again."
+	retryingText       = "I’ll answer the last message again."
+	nothingToStopText  = "Nothing is running here."
+	stoppedText        = "Stopped."
+	helpHeadText       = "You can talk to me in this thread, or give a command (`!command` works as well):"
+	modelUsageText     = "Write `/model provider/model`, an alias, a number from `/models`, `@profile` to use one credential only, or `default`."
+	chooseHintText     = "Choose with `/model` and a name or number; `/model default` goes back."
+	modelsHeadText     = "You can choose one of these with `/model` and its number or name:"
+	statusUsageText    = "Write `/status`, or `/status why` for the decisions of the last turn."
+	noTurnText         = "There was no turn in this thread yet."
+)
+
+func unknownCommandText(name string) string {
+	return fmt.Sprintf("I don’t know the command /%s. /help lists them.", name)
+}
+
+func adminsOnlyText(name string) string {
+	return fmt.Sprintf("Only admins of this bot can use /%s here.", name)
+}
+
+func newUsageText(name string) string {
+	if name == "reset" {
+		return "Write `/reset` alone to forget this conversation."
+	}
+	return "Write `/new` to start a new conversation, or `/new default` to go back to the default model as well."
+}
+
+func noImagesText(model llm.Ref) string {
+	return fmt.Sprintf("%s cannot read images, and no image model is configured. Send text, or choose a model that sees with /model.", model)
+}
+
+func tooLongText(limit time.Duration) string {
+	return fmt.Sprintf("I gave up on this message: it took longer than %s. Send /retry to try again.", strings.TrimPrefix(notices.About(limit), "about "))
+}
+
+func tooManyRoundsText(n int) string {
+	return fmt.Sprintf("I stopped: the model asked for tools more than %d times in one turn. Send /retry to try again.", n)
+}
+
+func impossibleText(model llm.Ref, why string, def llm.Ref) string {
+	return fmt.Sprintf("This thread was set to %s, which cannot be used any more: %s. It is back to the default, %s; send your message again.", model, why, def)
+}
+
+func lockGoneText(profile string) string {
+	return fmt.Sprintf("The profile %s that this thread was tied to does not exist any more, so any profile is used again.", profile)
+}
+
+func unknownModelText(word string, nearest []string) string {
+	return fmt.Sprintf("I don’t know the model %q.%s", word, didYouMean(nearest))
+}
+
+func refusedModelText(r llm.Ref, why string, nearest []string) string {
+	return fmt.Sprintf("%s cannot be chosen here: %s.%s", r, why, didYouMean(nearest))
+}
+
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " Did you mean " + strings.Join(names, ", ") + "?"
+}
+
+func unknownProfileText(provider, word string, have []string) string {
+	if len(have) == 0 {
+		return fmt.Sprintf("There is no profile of %s at all.", provider)
+	}
+	return fmt.Sprintf("There is no profile %q of %s. There is: %s.", word, provider, strings.Join(have, ", "))
+}
+
+// chosenText confirms a choice.
+func chosenText(c *call, next Choice, now selected) string {
+	where := "This thread"
+	if c.inv.Native && c.inv.Target.Thread.Kind == "channel" {
+		where = "This channel, and every new thread in it,"
+	}
+	if next.Model == (llm.Ref{}) && next.Lock == "" {
+		return fmt.Sprintf("%s uses the default model again: %s.", where, now.Model)
+	}
+	if next.Model == (llm.Ref{}) {
+		return fmt.Sprintf("%s uses only the profile %s for %s; other models may still step in.", where, next.Lock, failover.ProviderOf(next.Lock))
+	}
+	text := fmt.Sprintf("%s now uses %s.", where, next.Model)
+	if next.Lock != "" {
+		text = fmt.Sprintf("%s now uses %s with the profile %s only.", where, next.Model, next.Lock)
+	}
+	return text + " This is strict: no other model steps in if it fails. /model default undoes it."
+}
+
+// resetText confirms a reset.
+func resetText(sel selected, out resetOutcome) string {
+	text := "A new conversation begins here."
+	if out.choice.Model != (llm.Ref{}) {
+		text += fmt.Sprintf(" The model stays %s, which was chosen for this thread; /new default goes back to the default.", sel.Model)
+	}
+	if out.dropped != "" {
+		text += fmt.Sprintf(" The profile %s is no longer fixed.", out.dropped)
+	}
+	return text
+}
+
+// selectedText tells the selection and who made it.
+func selectedText(s selected, since, now time.Time) string {
+	who := map[failover.Source]string{
+		failover.FromDefault: "the default", failover.FromAgent: "set for this agent",
+		failover.FromUser: "chosen here", failover.FromLegacy: "chosen here earlier",
+		failover.FromAuto: "kept from an earlier fallback", failover.FromCLI: "given on the command line",
+	}[s.Source]
+	text := fmt.Sprintf("Selected: %s (%s", s.Model, who)
+	if !since.IsZero() && s.Source == failover.FromUser {
+		text += " " + notices.About(now.Sub(since)) + " ago"
+	}
+	switch s.Source {
+	case failover.FromUser, failover.FromLegacy, failover.FromCLI:
+		text += "; strict"
+	}
+	text += ")"
+	if s.Lock != "" {
+		text += " with the profile " + s.Lock
+	}
+	return text
+}
+
+func reasonWords(r llm.Reason) string {
+	if r == "" {
+		return "did not answer"
+	}
+	return "failed (" + r.Words() + ")"
+}
