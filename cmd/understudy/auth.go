@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"understudy/core/failover"
+	"understudy/store"
+)
+
+// authCommand is "understudy auth …".
+func authCommand(ctx context.Context, c console, args []string) error {
+	if len(args) == 0 || args[0] != "clear" {
+		return misuse("write: understudy auth clear PROFILE, for example anthropic:env")
+	}
+	f := flags(c, "auth clear")
+	configPath := f.String("config", "", "the configuration file")
+	agent := f.String("agent", mainAgent, "whose profile it is")
+	if err := parse(f, args[1:]); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return misuse("name one profile, for example anthropic:env")
+	}
+	s, err := load(*configPath)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
+		return misuse("there is no store at %s; set UNDERSTUDY_STORE to the one that the bot uses", s.config.Store.Path)
+	}
+	st, err := store.Open(ctx, store.Options{Path: s.config.Store.Path})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := clearProfile(ctx, st, *agent, f.Arg(0)); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s is free again; it counts from the next attempt on.\n", f.Arg(0))
+	return nil
+}
+
+// clearProfile lifts every block of a profile and forgets its failures.
+func clearProfile(ctx context.Context, st failover.Store, agent, profile string) error {
+	states, err := st.States(ctx, agent)
+	if err != nil {
+		return err
+	}
+	if _, ok := states[profile]; !ok {
+		return misuse("nothing is known about the profile %q%s", profile, didYouMean(profile, sortedNames(states)))
+	}
+	return st.UpdateState(ctx, agent, profile, failover.Cleared)
+}
+
+// flags is a flag set that speaks through the console.
+func flags(c console, name string) *flag.FlagSet {
+	f := flag.NewFlagSet("understudy "+name, flag.ContinueOnError)
+	f.SetOutput(c.err)
+	return f
+}
+
+// parse reads flags; -h prints them and is no error.
+func parse(f *flag.FlagSet, args []string) error {
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return errHelp
+	case err != nil:
+		return &usageError{err.Error()}
+	}
+	return nil
+}
+
+// errHelp says that only help was asked for.
+var errHelp = errors.New("help was printed")

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"understudy/core"
+	"understudy/core/auth"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/core/tool"
+	"understudy/sessions"
+)
+
+// stores is everything that is kept.
+type stores interface {
+	sessions.Store
+	delivery.Store
+	failover.Store
+	Close() error
+}
+
+// parts are what differs between the bot, a chat in the terminal, and a
+// scenario.
+type parts struct {
+	config *config
+	store  stores
+	// platform finds the platform of a conversation.
+	platform func(core.Thread) (core.Platform, bool)
+	// client makes the client of a profile.
+	client func(auth.Declared, core.Secret) (llm.Client, error)
+	keys   map[string][]core.Secret
+	// known reports whether a provider exists, keyless whether it needs no
+	// credential, bare whether declared profiles need no secret.
+	known, keyless, bare func(string) bool
+	// unknown says why there cannot be such a model, or "".
+	unknown   func(llm.Ref) string
+	override  llm.Ref     // a model given on the command line
+	tools     []tool.Tool // beside the built-in ones
+	attempted func(core.Key, failover.Attempt)
+	maxTurns  int
+	skipTTL   time.Duration
+	now       func() time.Time
+	after     func(time.Duration) <-chan time.Time
+	newID     func() string
+	log       *slog.Logger
+}
+
+// house is the wired program without its adapters.
+type house struct {
+	bot      *sessions.Bot
+	sender   *delivery.Sender
+	engine   *failover.Engine
+	store    stores
+	settings atomic.Pointer[sessions.Settings]
+	book     atomic.Pointer[auth.Book]
+
+	parts  parts
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// build wires a house. Nothing runs before open.
+func build(p parts) (*house, error) {
+	if p.now == nil {
+		p.now, p.after = time.Now, time.After
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	h := &house{store: p.store, parts: p}
+	acquire := slots(p.maxTurns)
+	h.engine = failover.New(failover.Config{
+		Rules: p.config.Auth.Cooldowns.rules(), Store: p.store, Acquire: acquire,
+		Profiles: func(ctx context.Context, agent, provider string) (failover.Profiles, error) {
+			return h.book.Load().Profiles(ctx, agent, provider)
+		},
+		Skips: failover.NewSkipCache(p.skipTTL),
+		Now:   p.now, After: p.after, Log: p.log,
+	})
+	h.sender = delivery.New(delivery.Config{
+		Store: p.store, Platform: p.platform, Now: p.now, After: p.after, Log: p.log,
+	})
+	h.bot = sessions.New(sessions.Config{
+		Store: p.store, Engine: h.engine, Sender: h.sender,
+		Settings: h.settings.Load, Acquire: acquire, Attempted: p.attempted,
+		Now: p.now, After: p.after, NewID: p.newID, Log: p.log,
+	})
+	if err := h.configure(p.config); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// configure puts a configuration into force; turns that run keep theirs.
+func (h *house) configure(c *config) error {
+	if c.primary() == (llm.Ref{}) && h.parts.override == (llm.Ref{}) {
+		return errors.New("no model is configured: set agents.defaults.model.primary in the configuration, or UNDERSTUDY_MODEL")
+	}
+	book := auth.New(auth.Config{
+		Keys: h.parts.keys, Declared: c.declared(), Order: c.Auth.Order,
+		Known: h.parts.known, Keyless: h.parts.keyless, Bare: h.parts.bare, Client: h.parts.client,
+	})
+	h.book.Store(book)
+	h.settings.Store(c.settings(h.parts, book, h.bot))
+	for _, id := range book.Missing() {
+		h.parts.log.Warn("a profile has no credential and cannot be used", "profile", id)
+	}
+	h.warn(c, book)
+	return nil
+}
+
+// warn names candidates that can never be asked.
+func (h *house) warn(c *config, book *auth.Book) {
+	for _, m := range c.candidates() {
+		ps, err := book.Profiles(context.Background(), "main", m.Provider)
+		switch {
+		case err != nil:
+			h.parts.log.Warn("the profiles of a provider cannot be read", "provider", m.Provider, "err", err)
+		case !ps.Known:
+			h.parts.log.Warn("a configured model belongs to a provider that is not configured", "model", m.String())
+		case len(ps.List) == 0:
+			h.parts.log.Warn("a configured model has no usable credential", "model", m.String())
+		}
+	}
+}
+
+// open takes up what an earlier process left and starts to send.
+func (h *house) open(ctx context.Context) error {
+	rows, err := h.store.Outgoing(ctx)
+	if err != nil {
+		return err
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	h.cancel, h.done = cancel, make(chan error, 1)
+	go func() { h.done <- h.sender.Run(run) }()
+	return h.bot.Start(ctx, rows)
+}
+
+// shut lets running turns finish within the grace, sends what is ready, and
+// closes the store.
+func (h *house) shut(grace time.Duration) error {
+	h.bot.Stop(grace)
+	flush, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := h.sender.Flush(flush); err != nil {
+		h.parts.log.Warn("some posts are left for the next start", "err", err)
+	}
+	h.cancel()
+	return errors.Join(<-h.done, h.store.Close())
+}
+
+// idle returns when nothing is being answered or sent.
+func (h *house) idle(ctx context.Context) error {
+	if err := h.bot.Idle(ctx); err != nil {
+		return err
+	}
+	return h.sender.Flush(ctx)
+}
+
+// slots limits how many requests and tools run at once. Whoever waits longest
+// goes first; since a session has one turn at a time, a flood in one thread
+// does not delay another.
+func slots(n int) func(context.Context) (func(), error) {
+	if n <= 0 {
+		return nil
+	}
+	free := make(chan struct{}, n)
+	return func(ctx context.Context) (func(), error) {
+		select {
+		case free <- struct{}{}:
+			return func() { <-free }, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// fast is a clock on which time passes speed times as fast as in the world.
+func fast(speed float64) (now func() time.Time, after func(time.Duration) <-chan time.Time) {
+	start := time.Now()
+	now = func() time.Time {
+		return start.Add(time.Duration(float64(time.Since(start)) * speed))
+	}
+	after = func(d time.Duration) <-chan time.Time {
+		return time.After(time.Duration(float64(d) / speed))
+	}
+	return now, after
+}

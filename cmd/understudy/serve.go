@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"understudy/adapters/discord"
+	"understudy/adapters/slack"
+	"understudy/adapters/web"
+	"understudy/core"
+	"understudy/core/llm"
+	"understudy/core/llm/script"
+	"understudy/store"
+)
+
+// runBot is "understudy run".
+func runBot(ctx context.Context, c console, args []string) error {
+	f := flags(c, "run")
+	configPath := f.String("config", "", "the configuration file")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	s, err := load(*configPath)
+	if err != nil {
+		return err
+	}
+	if !s.env.DiscordToken.Set() && !s.env.SlackBotToken.Set() && !s.env.SlackAppToken.Set() || s.config.primary() == (llm.Ref{}) {
+		return misuse("%s", whatToSet)
+	}
+	ctx, stop := signals(ctx)
+	defer stop()
+	return s.serve(ctx, c, nil)
+}
+
+// whatToSet is the first thing that an operator reads.
+const whatToSet = `a platform and a model are needed. Set in the environment:
+
+  UNDERSTUDY_DISCORD_TOKEN     discord.com/developers/applications → Bot → Reset Token;
+                               switch on MESSAGE CONTENT INTENT on the same page
+  UNDERSTUDY_DISCORD_ALLOW     who may talk to it: ids of servers, channels or people, or *
+ or
+  UNDERSTUDY_SLACK_BOT_TOKEN   api.slack.com/apps → OAuth & Permissions (xoxb-…)
+  UNDERSTUDY_SLACK_APP_TOKEN   the same page → Basic Information → App-Level Tokens (xapp-…)
+  UNDERSTUDY_SLACK_ALLOW       ids of the workspace, channels or people, or *
+ and a key of a model provider, for example
+  ANTHROPIC_API_KEY or OPENAI_API_KEY (or UNDERSTUDY_MODEL=ollama/… for a local one)
+To try it without any of these: understudy chat`
+
+// account is one bot account on a platform.
+type account struct {
+	name  string
+	run   func(context.Context, core.Handler) error
+	ready func() bool
+
+	mu    sync.Mutex
+	fatal error
+}
+
+func (a *account) fail(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fatal = err
+}
+
+// state says what is wrong, or "".
+func (a *account) state() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.fatal != nil:
+		return a.name + ": " + a.fatal.Error()
+	case !a.ready():
+		return a.name + ": not connected yet"
+	}
+	return ""
+}
+
+// serve runs the bot until the context ends. started, if not nil, is told the
+// health address once everything runs.
+func (s *setup) serve(ctx context.Context, c console, started func(addr string)) error {
+	log := logger(c.err, s.env.Log, s.env.LogFormat)
+	accounts, platforms, err := s.accounts(log)
+	if err != nil {
+		return misuse("%v", err)
+	}
+	st, err := store.Open(ctx, store.Options{
+		Path: s.config.Store.Path, Exclusive: true, Full: s.config.Store.Synchronous == "full",
+	})
+	if err != nil {
+		var locked *store.LockedError
+		if errors.As(err, &locked) {
+			return misuse("%v", err)
+		}
+		return err
+	}
+	transport := llm.NewTransport(nil, s.config.Timeouts.request())
+	defer transport.CloseIdle()
+	h, err := build(parts{
+		config: s.config, store: st,
+		platform: func(t core.Thread) (core.Platform, bool) { p, ok := platforms[t.Platform]; return p, ok },
+		client:   s.config.clients(transport, &script.Script{Timeouts: s.config.Timeouts.request()}), keys: s.keys,
+		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
+		maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL), log: log,
+	})
+	if err != nil {
+		st.Close()
+		return misuse("%v", err)
+	}
+	if err := h.open(ctx); err != nil {
+		st.Close()
+		return err
+	}
+	err = s.live(ctx, h, accounts, log, started)
+	log.Info("stopping", "grace", s.env.ShutdownGrace.String())
+	return errors.Join(err, h.shut(s.env.ShutdownGrace))
+}
+
+// live runs the accounts and the health address. It returns when the context
+// ends, or when no account is left.
+func (s *setup) live(ctx context.Context, h *house, accounts []*account, log *slog.Logger, started func(string)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	addr := ""
+	if s.env.HTTP != "" {
+		srv, err := web.Listen(web.Config{Addr: string(s.env.HTTP), Ready: func(ctx context.Context) []string {
+			return unready(ctx, h, accounts)
+		}})
+		if err != nil {
+			return err
+		}
+		addr = srv.Addr()
+		wg.Go(func() {
+			if err := srv.Run(ctx); err != nil {
+				log.Error("the health address is gone", "err", err)
+			}
+		})
+	}
+	ended := make(chan *account, len(accounts))
+	for _, a := range accounts {
+		wg.Go(func() {
+			err := a.run(ctx, h.bot)
+			if err == nil && ctx.Err() == nil {
+				err = errors.New("it ended by itself")
+			}
+			if ctx.Err() == nil {
+				a.fail(err)
+				log.Error("an account stopped", "account", a.name, "err", err)
+			}
+			ended <- a
+		})
+	}
+	if started != nil {
+		started(addr)
+	}
+	log.Info("running", "version", version, "model", s.config.primary().String(), "store", s.config.Store.Path, "http", addr)
+	for left := len(accounts); left > 0; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-ended:
+			if left--; left == 0 && ctx.Err() == nil {
+				return errors.New(a.state())
+			}
+		}
+	}
+	return nil
+}
+
+// unready is what keeps the bot from its job.
+func unready(ctx context.Context, h *house, accounts []*account) []string {
+	var list []string
+	for _, a := range accounts {
+		if s := a.state(); s != "" {
+			list = append(list, s)
+		}
+	}
+	if _, err := h.store.States(ctx, mainAgent); err != nil {
+		list = append(list, "store: "+err.Error())
+	}
+	return list
+}
+
+// accounts makes the adapters whose tokens are set.
+func (s *setup) accounts(log *slog.Logger) ([]*account, map[string]core.Platform, error) {
+	var list []*account
+	platforms := map[string]core.Platform{}
+	if s.env.DiscordToken.Set() {
+		d := s.config.Channels.Discord
+		a, err := discord.New(discord.Config{
+			Token: s.env.DiscordToken, APIURL: d.APIURL, GatewayURL: d.GatewayURL, Allow: d.Allow,
+			DM: d.DMPolicy, RequireMention: d.RequireMention, NoAutoThread: !s.config.Thread.Auto, Log: log.With("account", "discord"),
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("discord: %w", err)
+		}
+		platforms["discord"] = a
+		list = append(list, &account{name: "discord", run: a.Run, ready: a.Ready})
+	}
+	if s.env.SlackBotToken.Set() || s.env.SlackAppToken.Set() {
+		d := s.config.Channels.Slack
+		a, err := slack.New(slack.Config{
+			Account: "default", BotToken: s.env.SlackBotToken, AppToken: s.env.SlackAppToken, APIURL: d.APIURL, Allow: d.Allow,
+			DM: slack.DMPolicy(d.DMPolicy), RequireMention: slack.RequireMention(d.RequireMention),
+			ReplyTo: slack.ReplyTo(d.ReplyTo), Log: log.With("account", "slack"),
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("slack: %w", err)
+		}
+		platforms["slack"] = a
+		list = append(list, &account{name: "slack", run: a.Run, ready: a.Connected})
+	}
+	return list, platforms, nil
+}
+
+// signals ends the context at the first SIGTERM or Ctrl-C, and the process at
+// the second: nothing is lost by that either.
+func signals(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-c:
+			case <-ctx.Done():
+				if n == 0 {
+					signal.Stop(c)
+					return
+				}
+				<-c
+				os.Exit(1)
+			}
+			if n > 0 {
+				os.Exit(1)
+			}
+			cancel()
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"understudy/core"
+	"understudy/core/auth"
+	"understudy/core/delivery"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/core/tool"
+	"understudy/sessions"
+)
+
+// settings turns the configuration into what the sessions work with.
+func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions.Settings {
+	agents := map[string]sessions.Agent{}
+	for _, id := range c.agentIDs() {
+		agents[id] = c.sessionAgent(id, p.tools, bot)
+	}
+	return &sessions.Settings{
+		Agents:        agents,
+		Bind:          c.bind,
+		Override:      p.override,
+		Aliases:       c.Models.Aliases,
+		Offered:       c.offered(),
+		Allow:         c.ModelPolicy.Allow,
+		ModelAdmins:   c.ModelPolicy.AdminsOnly,
+		Unknown:       p.unknown,
+		Sees:          c.sees,
+		Window:        c.window,
+		Profiles:      book.List,
+		Admin:         c.isAdmin,
+		Answer:        sessions.Engagement(c.RequireMention),
+		Notices:       c.Notices.Fallback.policies(),
+		ReplyTo:       delivery.Mode(c.ReplyTo),
+		Streaming:     c.Streaming == "on",
+		MaxToolRounds: c.MaxToolRounds,
+		TurnTimeout:   c.Timeouts.Turn,
+		ToolTimeout:   c.Timeouts.Tool,
+	}
+}
+
+func (c *config) sessionAgent(id string, more []tool.Tool, bot *sessions.Bot) sessions.Agent {
+	a := c.agent(id)
+	out := sessions.Agent{
+		Policy: c.policy(id), Image: a.ImageModel, System: a.SystemPrompt.Text,
+		Temperature: a.Temperature, MaxTokens: a.MaxTokens,
+	}
+	for _, t := range append([]tool.Tool{bot.StatusTool()}, more...) {
+		if slices.Contains(a.Tools, t.Spec().Name) {
+			out.Tools = append(out.Tools, t)
+		}
+	}
+	return out
+}
+
+// bind is the agent of the first binding that fits.
+func (c *config) bind(m core.Message) string {
+	t := m.Thread()
+	fits := func(want, have string) bool { return want == "" || want == have }
+	for _, b := range c.Bindings {
+		guild := cmp.Or(b.Guild, b.Workspace)
+		if fits(b.Platform, t.Platform) && fits(b.Account, t.Account) && fits(guild, t.Workspace) &&
+			(b.Channel == "" || b.Channel == t.Channel || b.Channel == t.Parent) &&
+			fits(b.Category, t.Category) &&
+			(b.Role == "" || slices.Contains(m.Author.Roles, b.Role)) && fits(b.User, m.Author.ID) {
+			return b.Agent
+		}
+	}
+	return mainAgent
+}
+
+func (c *config) isAdmin(platform string, a core.Author) bool {
+	return slices.ContainsFunc(c.Admin.Users, func(u address) bool { return u.is(platform, a.ID) })
+}
+
+// offered are the models that /models lists: those that are configured
+// somewhere, in the order in which a reader of the file meets them.
+func (c *config) offered() []llm.Ref {
+	var list []llm.Ref
+	add := func(refs ...llm.Ref) {
+		for _, r := range refs {
+			if r != (llm.Ref{}) && !slices.Contains(list, r) {
+				list = append(list, r)
+			}
+		}
+	}
+	add(c.candidates()...)
+	for _, name := range sortedNames(c.Models.Aliases) {
+		add(c.Models.Aliases[name])
+	}
+	for _, id := range sortedNames(c.Models.Providers) {
+		for _, m := range c.Models.Providers[id].Models {
+			add(llm.Ref{Provider: id, Model: m.ID})
+		}
+	}
+	for _, a := range c.ModelPolicy.Allow {
+		if r, ok := llm.ParseRef(a); ok && a[len(a)-1] != '*' {
+			add(r)
+		}
+	}
+	return list
+}
+
+// candidates are the models that some chain holds.
+func (c *config) candidates() []llm.Ref {
+	var list []llm.Ref
+	models := []failover.Models{c.Agents.Defaults.Model}
+	for _, id := range c.agentIDs() {
+		models = append(models, c.Agents.Entries[id].Model)
+	}
+	for _, m := range models {
+		for _, r := range append([]llm.Ref{m.Primary}, m.Fallbacks...) {
+			if r != (llm.Ref{}) && !slices.Contains(list, r) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// primary is the model of the main agent.
+func (c *config) primary() llm.Ref {
+	m, _ := c.policy(mainAgent).Resolve()
+	return m
+}
+
+// declared are the profiles that the file describes.
+func (c *config) declared() []auth.Declared {
+	var list []auth.Declared
+	for _, p := range c.Auth.Profiles {
+		list = append(list, auth.Declared{ID: p.ID, Provider: p.Provider, Type: p.Mode})
+	}
+	return list
+}
+
+// sees: what the file says about a model counts before the catalogue.
+func (c *config) sees(r llm.Ref) bool {
+	if m, ok := c.model(r); ok && m.Input != nil {
+		return slices.Contains(m.Input, "image")
+	}
+	info, ok := llm.Lookup(r)
+	return ok && info.Images()
+}
+
+func (c *config) window(r llm.Ref) int {
+	if m, ok := c.model(r); ok && m.ContextWindow > 0 {
+		return m.ContextWindow
+	}
+	if info, ok := llm.Lookup(r); ok {
+		return info.Context
+	}
+	return llm.SafeDefault.Context
+}
+
+// nearest are the three offered models or aliases closest to a word.
+func (c *config) nearest(word string) []string {
+	set := sessions.Settings{Offered: c.offered(), Aliases: c.Models.Aliases}
+	return set.Nearest(word, 3)
+}
