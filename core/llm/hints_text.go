@@ -124,11 +124,23 @@ var (
 	ways    = []string{"again", "in", "after", "at", "on", "by", "for", "about", "approximately", "another", "around", "is", "the", "next", "to", "from", "now"}
 )
 
+// beginsMarker are the first bytes of markers.
+var beginsMarker = func() (t [256]bool) {
+	for _, m := range markers {
+		t[m[0]] = true
+	}
+	return
+}()
+
+// maxProse is how much of a sentence is searched for a time, in bytes.
+const maxProse = 8 << 10
+
 // inText finds the first time that a sentence names as the end of a wait.
 func (t clock) inText(s string) time.Time {
+	s = s[:min(len(s), maxProse)]
 	low := lower(s)
 	for i := 0; i < len(low); i++ {
-		if i > 0 && isLetter(low[i-1]) {
+		if !beginsMarker[low[i]] || i > 0 && isLetter(low[i-1]) {
 			continue
 		}
 		m := longestPrefix(low[i:], markers)

@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+	"unicode"
 )
 
 // Client speaks to one provider with one credential.
@@ -45,15 +46,16 @@ type Ref struct {
 func ParseRef(s string) (r Ref, ok bool) {
 	s = strings.TrimSpace(s)
 	p, m, found := strings.Cut(s, "/")
-	if !found || p == "" || m == "" || len(s) > 200 {
+	p = strings.ToLower(p)
+	if !found || p == "" || m == "" || len(p)+len(m) > 200 {
 		return Ref{}, false
 	}
 	if strings.ContainsFunc(s, func(c rune) bool {
-		return c <= ' ' || c == 0x7f || c == 0xfffd || c == '@' && strings.ContainsRune(p, c)
+		return unicode.IsSpace(c) || unicode.IsControl(c) || c == unicode.ReplacementChar || c == '@' && strings.ContainsRune(p, c)
 	}) {
 		return Ref{}, false
 	}
-	return Ref{strings.ToLower(p), m}, true
+	return Ref{p, m}, true
 }
 
 // String is the full ref as written.

@@ -17,7 +17,7 @@ func TestParseRef(t *testing.T) {
 			t.Errorf("ParseRef(%q) = %v, %v", in, got, ok)
 		}
 	}
-	for _, in := range []string{"", "/", "a/", "/b", "gpt-4o", "a b/c", "a/b c", "a/b\n/c", "a@b/c", "a/\x00", strings.Repeat("a", 200) + "/b"} {
+	for _, in := range []string{"", "/", "a/", "/b", "gpt-4o", "a b/c", "a/b c", "a/b\n/c", "a@b/c", "a/\x00", "a/b\u00a0c", strings.Repeat("a", 200) + "/b"} {
 		if got, ok := ParseRef(in); ok {
 			t.Errorf("ParseRef(%q) = %v", in, got)
 		}
@@ -25,7 +25,7 @@ func TestParseRef(t *testing.T) {
 }
 
 func FuzzParseRef(f *testing.F) {
-	for _, s := range []string{"anthropic/claude", "A/b/c", "a@b/c", " x / y ", "\u00a0/x", "É/x", "a/\xff", "/", "ſ/k"} {
+	for _, s := range []string{"anthropic/claude", "A/b/c", "a@b/c", " x / y ", "\u00a0/x", "É/x", "a/\xff", "/", "ſ/k", "\u0097/0", strings.Repeat("Ⱥ", 99) + "/m"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
