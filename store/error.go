@@ -25,7 +25,7 @@ const (
 	Other       Problem = "other"
 )
 
-// words are what happened and what to do, by problem.
+// words are what happened and what to do; of Other only the detail is known.
 var words = map[Problem][2]string{
 	Full:        {"the disk is full", "free some space; nothing was stored"},
 	ReadOnly:    {"it cannot be written", "check the owner and mode of the file, its folder and its mount"},
@@ -36,7 +36,6 @@ var words = map[Problem][2]string{
 	Denied:      {"it cannot be opened", "check that the path is right and that this user may read and write it"},
 	Unreadable:  {"the disk failed", "check the disk and its mount"},
 	Unsuitable:  {"its file system is not fit for it", "keep it on a local disk"},
-	Other:       {"the database refused", "see the detail"},
 }
 
 // Error is trouble with the database file. Nothing of the change that met it

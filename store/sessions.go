@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 
 	"understudy/core"
@@ -97,17 +95,4 @@ func (s *Store) Turn(ctx context.Context, id string) (t sessions.Turn, ok bool, 
 		return t, false, err
 	}
 	return found[0], true, nil
-}
-
-// one reads a row that must be there.
-func one[T any](c *conn, scan func(scanner) (T, error), query string, args ...any) (v T, err error) {
-	st, err := c.prepare(query)
-	if err != nil {
-		return v, err
-	}
-	v, err = scan(st.QueryRowContext(context.Background(), args...))
-	if errors.Is(err, sql.ErrNoRows) {
-		return v, err
-	}
-	return v, explain(c.path, err)
 }

@@ -120,6 +120,16 @@ func (c *conn) get(dest []any, query string, args ...any) (bool, error) {
 	return true, nil
 }
 
+// one reads a row that must be there; sql.ErrNoRows says that it is not.
+func one[T any](c *conn, scan func(scanner) (T, error), query string, args ...any) (v T, err error) {
+	st, err := c.prepare(query)
+	if err != nil {
+		return v, err
+	}
+	v, err = scan(st.QueryRowContext(context.Background(), args...))
+	return v, explain(c.path, err)
+}
+
 // scanner is a row that can be read.
 type scanner interface{ Scan(...any) error }
 

@@ -63,8 +63,9 @@ type Options struct {
 	// power cut and makes each commit slower.
 	Full bool
 	// Fault, if set, is called before each change with the name of the
-	// operation, one call at a time; its error fails that change, and the time
-	// it takes delays all that come after. It is for tests.
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup or
+	// state), one call at a time; its error fails that change, and the time it
+	// takes delays all that come after. It is for tests.
 	Fault func(op string) error
 }
 

@@ -93,8 +93,9 @@ func New() *Memory {
 // Options are what a test may ask of a handle.
 type Options struct {
 	// Fault, if set, is called before each change with the name of the
-	// operation, one call at a time; its error fails that change, and the time
-	// it takes delays all that come after.
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup or
+	// state), one call at a time; its error fails that change, and the time it
+	// takes delays all that come after.
 	Fault func(op string) error
 }
 
