@@ -3,6 +3,7 @@ package llmtest
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"syscall"
@@ -10,7 +11,8 @@ import (
 
 // RoundTrip serves the request without a socket.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
+	ctx, end := context.WithCancelCause(req.Context())
+	unhook := context.AfterFunc(s.open, func() { end(net.ErrClosed) })
 	r := req.Clone(ctx)
 	if r.Body == nil {
 		r.Body = http.NoBody
@@ -20,11 +22,16 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	// A client that goes takes the body with it, as a socket would.
 	left := context.AfterFunc(ctx, func() { _ = pr.CloseWithError(context.Cause(ctx)) })
 	s.inMemory.Go(func() {
+		defer unhook()
 		defer left()
 		s.ServeHTTP(w, r)
+		_ = r.Body.Close()
+		if ctx.Err() != nil {
+			_ = pw.CloseWithError(context.Cause(ctx))
+			return
+		}
 		w.WriteHeader(http.StatusOK)
 		_ = pw.Close()
-		_ = r.Body.Close()
 	})
 	select {
 	case <-w.ready:

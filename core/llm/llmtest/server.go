@@ -30,6 +30,8 @@ type Server struct {
 	gone     int // requests whose client left before the answer ended
 	conns    int // connections since the start
 	changed  chan struct{}
+	open     context.Context // until Close, for requests without a socket
+	shut     context.CancelFunc
 	inMemory sync.WaitGroup
 }
 
@@ -83,11 +85,14 @@ func (q *queue) take() Response {
 // NewMemory makes a Server that does not listen: use it as a RoundTripper or
 // as a handler. Its URL is a name that nobody resolves.
 func NewMemory() *Server {
+	open, shut := context.WithCancel(context.Background())
 	return &Server{
 		URL:     "http://provider.test",
 		queues:  map[queueKey]*queue{},
 		gates:   map[string]chan struct{}{},
 		changed: make(chan struct{}),
+		open:    open,
+		shut:    shut,
 	}
 }
 
@@ -122,6 +127,7 @@ func Listen(addr string) (*Server, error) {
 
 // Close ends everything that still runs.
 func (s *Server) Close() {
+	s.shut()
 	if s.http != nil {
 		_ = s.http.Close()
 	}
