@@ -208,7 +208,8 @@ type Event struct {
 }
 
 // Usage counts tokens of one call as the provider reports them; zero means
-// unknown.
+// unknown. In is the whole prompt, so that it measures the context: CacheRead
+// and CacheWrite are parts of it, as Reasoning is a part of Out.
 type Usage struct {
 	In         int `json:"in,omitempty"`
 	Out        int `json:"out,omitempty"`

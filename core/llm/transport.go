@@ -115,6 +115,7 @@ type Attempt struct {
 	status int
 	header http.Header
 	body   []byte
+	broken error // what ended the reading of body early
 	stream bool
 }
 
@@ -156,7 +157,7 @@ func (a *Attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 // A body that breaks off keeps what came: status and headers still count.
 func (a *Attempt) capture(resp *http.Response, body io.ReadCloser) {
 	head, err := io.ReadAll(io.LimitReader(body, MaxBody))
-	a.body = a.Hide(head)
+	a.body, a.broken = a.Hide(head), err
 	rest := io.Reader(body)
 	if err != nil {
 		rest = failingReader{err}
@@ -203,6 +204,9 @@ func (a *Attempt) Close() {
 // the caller's own context, err what the transport or the SDK said, nil when
 // the answer itself is the failure. The client fills in the rest.
 func (a *Attempt) Failure(ctx context.Context, err error) Failure {
+	if err == nil && a.status < 400 {
+		err = a.broken // a failing status tells more than how its body ended
+	}
 	if err != nil && a.holdsSecret(err.Error()) {
 		err = errors.New(string(a.Hide([]byte(err.Error()))))
 	}
@@ -211,7 +215,7 @@ func (a *Attempt) Failure(ctx context.Context, err error) Failure {
 		Header:    a.header,
 		Body:      a.body,
 		Stream:    a.stream,
-		Empty:     a.status/100 == 2 && !a.stream && len(bytes.TrimSpace(a.body)) == 0,
+		Empty:     err == nil && a.status/100 == 2 && !a.stream && len(bytes.TrimSpace(a.body)) == 0,
 		Cancelled: ctx.Err() != nil,
 		Err:       err,
 	}

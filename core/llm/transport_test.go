@@ -201,19 +201,21 @@ func TestCapture(t *testing.T) {
 }
 
 func TestCaptureOfABrokenAnswer(t *testing.T) {
-	broken := io.MultiReader(strings.NewReader(`{"err`), iotestErr{io.ErrUnexpectedEOF})
-	a := llm.NewTransport(answer(500, "application/json", broken), llm.Timeouts{}).Attempt()
-	defer a.Close()
-	resp, err := a.Do(request(t.Context(), t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := io.ReadAll(resp.Body)
-	if string(all) != `{"err` || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("replayed %q, %v", all, err)
-	}
-	if f := a.Failure(t.Context(), err); f.Status != 500 || string(f.Body) != `{"err` {
-		t.Errorf("kept %d %q", f.Status, f.Body)
+	for status, tells := range map[int]error{200: io.ErrUnexpectedEOF, 500: nil} {
+		broken := io.MultiReader(strings.NewReader(`{"err`), iotestErr{io.ErrUnexpectedEOF})
+		a := llm.NewTransport(answer(status, "application/json", broken), llm.Timeouts{}).Attempt()
+		defer a.Close()
+		resp, err := a.Do(request(t.Context(), t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := io.ReadAll(resp.Body)
+		if string(all) != `{"err` || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("replayed %q, %v", all, err)
+		}
+		if f := a.Failure(t.Context(), nil); f.Status != status || string(f.Body) != `{"err` || !errors.Is(f.Err, tells) {
+			t.Errorf("kept %d %q, %v", f.Status, f.Body, f.Err)
+		}
 	}
 }
 
@@ -328,6 +330,53 @@ func TestConnectionComesBack(t *testing.T) {
 	if len(conns) != 1 {
 		t.Errorf("%d connections for three requests, want 1", len(conns))
 	}
+}
+
+// TestHTTP2 holds the same for the protocol that real providers speak: leaving
+// ends the stream at the other side, and costs no connection.
+func TestHTTP2(t *testing.T) {
+	left := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		if r.URL.Path == "/hang" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			close(left)
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	transport := llm.NewTransport(server.Client().Transport, llm.Timeouts{})
+
+	for _, path := range []string{"/", "/hang", "/"} {
+		a := transport.Attempt()
+		var reused bool
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := a.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.ProtoMajor != 2 {
+			t.Fatalf("%s was spoken, want HTTP/2", resp.Proto)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 9)); err != nil {
+			t.Fatal(err)
+		}
+		a.Close()
+		if first := path == "/" && !reused; first {
+			continue
+		}
+		if !reused {
+			t.Errorf("%s needed a connection of its own", path)
+		}
+	}
+	<-left
 }
 
 func TestParseBaseURL(t *testing.T) {

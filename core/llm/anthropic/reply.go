@@ -16,7 +16,7 @@ import (
 
 // endWait bounds the wait for the end of the body after message_stop. It comes
 // with the same packet unless the server is odd.
-const endWait = 100 * time.Millisecond
+const endWait = 250 * time.Millisecond
 
 // block is one content block in the making.
 type block struct {

@@ -19,7 +19,7 @@ const (
 	usageWait = 2 * time.Second
 	// endWait bounds the wait for the end of the body after [DONE]. It comes with
 	// the same packet unless the server is odd.
-	endWait = 100 * time.Millisecond
+	endWait = 250 * time.Millisecond
 )
 
 // chunk is one event of the stream. Members whose shape differs between
