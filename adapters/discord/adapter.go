@@ -6,8 +6,8 @@
 // what comes after it waits behind it, so that order is kept. A message may
 // reach the handler more than once (a resumed connection, the reading of what
 // was missed), always with the same inbox key. After a gap that Discord does
-// not replay, conversations that were active before are read again, oldest
-// message first, within bounds. Nothing that Discord sends makes the process
+// not replay, the places in which something was said are read, oldest message
+// first, within bounds. Nothing that Discord sends makes the process
 // fail; what cannot be understood is passed over.
 //
 // Who may talk is decided once, by one function, for messages, commands,
@@ -39,6 +39,10 @@ import (
 
 	"understudy/core"
 )
+
+// idleConnections are kept open to Discord; it speaks HTTP/2 on one, what
+// stands in front of it may not.
+const idleConnections = 64
 
 // The policies for direct messages.
 const (
@@ -74,10 +78,13 @@ type Config struct {
 	RequireMention string
 	// NoAutoThread answers mentions in a text channel in the channel itself.
 	NoAutoThread bool
+	// Since is when the account was connected last, before this process; what
+	// was said since then in guilds is read at the start. Zero reads nothing.
+	Since time.Time
 	// Rate is how many requests a second the account may make; 50 if zero.
 	Rate int
 	Log  *slog.Logger // nothing is logged if nil
-	HTTP *http.Client // http.DefaultClient if nil
+	HTTP *http.Client // one with enough connections is made if nil
 }
 
 // Adapter is one bot account on Discord.
@@ -123,7 +130,8 @@ func New(c Config) (*Adapter, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.HTTP == nil {
-		c.HTTP = http.DefaultClient
+		c.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}}
 	}
 	rules, err := parseRules(c.Allow)
 	errs := []error{err}

@@ -6,7 +6,7 @@ const (
 	manyThreads  = 10000
 	manyPlaces   = 20000
 	manyMessages = 2000
-	manyActive   = 200 // conversations that are read again after a gap
+	manyActive   = 200 // direct messages that are read again after a gap
 )
 
 // bounded is a map that forgets its oldest entry when it is full. It is not

@@ -8,11 +8,16 @@ import (
 // Hasten shortens the times that connecting takes.
 func (a *Adapter) Hasten() {
 	a.pace = pacing{
-		open: 2 * time.Second, silence: 300 * time.Millisecond, look: 50 * time.Millisecond,
+		open: 20 * time.Second, silence: time.Minute, look: 20 * time.Millisecond,
 		retry:   []time.Duration{10 * time.Millisecond},
 		healthy: time.Minute,
 		admit:   []time.Duration{5 * time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond},
 	}
+}
+
+// Distrust shortens how long a connection is waited for.
+func (a *Adapter) Distrust(open, silence time.Duration) {
+	a.pace.open, a.pace.silence = open, silence
 }
 
 // Waiting blocks until n requests wait for a conversation.

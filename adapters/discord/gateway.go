@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -41,7 +42,7 @@ func (r *run) connect(ctx context.Context) error {
 			return nil
 		}
 		if f := fatal(err); f != nil {
-			l.cut()
+			l.abandon()
 			return f
 		}
 		if time.Since(started) > r.pace.healthy {
@@ -52,14 +53,14 @@ func (r *run) connect(ctx context.Context) error {
 		wait += rand.N(wait/4 + 1)
 		r.log.Warn("the connection to Discord ended; connecting again", "error", err, "wait", wait)
 		if errors.Is(err, errStuck) || failures > 3 {
-			l.cut()
+			l.abandon()
 			l = nil
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			if l != nil {
-				l.cut()
+				l.abandon()
 			}
 			return nil
 		}
@@ -77,6 +78,8 @@ type link struct {
 	session *discordgo.Session
 	down    chan struct{} // the connection ended
 	up      chan struct{} // Discord greeted it, as new or as resumed
+
+	left atomic.Bool // another one has taken its place
 
 	mu   sync.Mutex
 	conn net.Conn
@@ -104,6 +107,9 @@ func (r *run) newLink(ctx context.Context) *link {
 	// The raw event is all that is listened to: discordgo empties events that
 	// hold something it does not know.
 	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
+		if l.left.Load() {
+			return
+		}
 		switch e.Type {
 		case "READY", "RESUMED":
 			signal(l.up)
@@ -202,6 +208,12 @@ func (l *link) cut() {
 	if l.conn != nil {
 		_ = l.conn.Close() // it may be closed already
 	}
+}
+
+// abandon gives the session up, whatever it may still be doing.
+func (l *link) abandon() {
+	l.left.Store(true)
+	l.cut()
 }
 
 // closeLimit bounds the polite end of a connection; discordgo takes a second.

@@ -28,13 +28,12 @@ func (r *run) message(m wireMessage) {
 	if !ok {
 		return
 	}
-	r.note(m.ChannelID, m.ID)
 	text := r.text(m, bot)
 	if text == "" && len(m.files()) == 0 {
 		return
 	}
 	called := m.addresses(bot)
-	if !r.wanted(chain[0], called) {
+	if !called && (m.machine() || !r.wanted(chain[0])) {
 		return
 	}
 	out := core.Message{
@@ -53,11 +52,11 @@ func (r *run) message(m wireMessage) {
 	r.inbox.admit(entry{"message " + m.ID, func(ctx context.Context) error { return r.handler.Message(ctx, out) }})
 }
 
-// wanted reports whether a message in that place is for the bot or may be. In
-// threads the sessions know whether the bot takes part.
-func (r *run) wanted(here wireChannel, called bool) bool {
+// wanted reports whether a message in that place may be for the bot although it
+// does not address it. In threads the sessions know whether the bot takes part.
+func (r *run) wanted(here wireChannel) bool {
 	switch {
-	case called, here.Type == typeDirect, r.config.RequireMention == MentionNever:
+	case here.Type == typeDirect, r.config.RequireMention == MentionNever:
 		return true
 	case r.config.RequireMention == MentionAlways:
 		return false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,8 +93,7 @@ func (a *Adapter) post(ctx context.Context, place string, p core.Post) (core.Pos
 	if err != nil {
 		return core.Posted{}, err
 	}
-	linked := p.Link && (m.Reference.MessageID != "" || p.Target.Opens != "" && place == p.Target.Thread.Channel)
-	return core.Posted{ID: m.ID, Linked: linked}, nil
+	return core.Posted{ID: m.ID, Linked: linked(p, m, place)}, nil
 }
 
 // reference makes a message a reply that survives the deletion of the message
@@ -127,19 +127,34 @@ func decodeOwn(raw []byte) (ownMessage, error) {
 
 // Edit replaces the text of a message of ours.
 func (a *Adapter) Edit(ctx context.Context, id string, p core.Post) error {
-	place := a.threads.place(p.Target)
 	body := object{"content": render(p), "allowed_mentions": noMentions()}
-	_, err := a.awake(ctx, place, routeEdit, class(p.Kind), http.MethodPatch, messagePath(place, id), body)
+	err := a.at(p.Target, func(place string) error {
+		_, err := a.awake(ctx, place, routeEdit, class(p.Kind), http.MethodPatch, messagePath(place, id), body)
+		return err
+	})
 	if err != nil {
 		return sendError(err, false)
 	}
 	return nil
 }
 
+// at does something where the messages of a target are. When a thread turns out
+// never to have been opened, that is the channel it would have been opened in.
+func (a *Adapter) at(t core.Target, do func(place string) error) error {
+	place := a.threads.place(t)
+	err := do(place)
+	if t.Opens != "" && place != t.Thread.Parent && refusedWith(err, codeUnknownChannel) {
+		return do(t.Thread.Parent)
+	}
+	return err
+}
+
 // Delete takes a message of ours away.
 func (a *Adapter) Delete(ctx context.Context, t core.Target, id string) error {
-	place := a.threads.place(t)
-	_, err := a.awake(ctx, place, routeEdit, whenFree, http.MethodDelete, messagePath(place, id), nil)
+	err := a.at(t, func(place string) error {
+		_, err := a.awake(ctx, place, routeEdit, whenFree, http.MethodDelete, messagePath(place, id), nil)
+		return err
+	})
 	if err != nil && !refusedWith(err, codeUnknownMessage, codeUnknownChannel) {
 		return sendError(err, false)
 	}
@@ -172,37 +187,54 @@ const (
 
 // Find looks for a message of ours with the nonce of p. Where Discord does not
 // tell nonces any more, a message of the same text since then counts as it.
-func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.Posted, bool, error) {
+func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (posted core.Posted, found bool, err error) {
 	me, err := a.self(ctx)
 	if err != nil {
 		return core.Posted{}, false, err
 	}
-	place, after := a.threads.place(p.Target), snowflake(since)
+	err = a.at(p.Target, func(place string) error {
+		var m ownMessage
+		m, found, err = a.search(ctx, place, snowflake(since), func(m ownMessage) bool {
+			return m.Author.ID == me && matches(m, p)
+		})
+		posted = core.Posted{ID: m.ID, Linked: found && linked(p, m, place)}
+		return err
+	})
+	if refusedWith(err, codeUnknownChannel) {
+		return core.Posted{}, false, nil // what it would be in does not exist
+	}
+	return posted, found, err
+}
+
+// search reads a conversation forwards from a message on.
+func (a *Adapter) search(ctx context.Context, place string, after uint64, is func(ownMessage) bool) (ownMessage, bool, error) {
 	for range findPages {
-		path := messagesPath(place) + "?limit=" + strconv.Itoa(findLimit) + "&after=" + strconv.FormatUint(after, 10)
+		path := fmt.Sprintf("%s?limit=%d&after=%d", messagesPath(place), findLimit, after)
 		got, err := a.request(ctx, place, routeRead, urgentFirst, http.MethodGet, path, nil)
-		if refusedWith(err, codeUnknownChannel) {
-			return core.Posted{}, false, nil // not even the thread was made
-		}
 		if err != nil {
-			return core.Posted{}, false, err
+			return ownMessage{}, false, err
 		}
 		var page []ownMessage
 		if err := json.Unmarshal(got, &page); err != nil {
-			return core.Posted{}, false, fmt.Errorf("read the messages of %s: %w", place, err)
+			return ownMessage{}, false, fmt.Errorf("read the messages of %s: %w", place, err)
+		}
+		if i := slices.IndexFunc(page, is); i >= 0 {
+			return page[i], true, nil
 		}
 		for _, m := range page {
-			if m.Author.ID == me && matches(m, p) {
-				linked := p.Link && (m.Reference.MessageID != "" || p.Target.Opens != "")
-				return core.Posted{ID: m.ID, Linked: linked}, true, nil
-			}
 			after = max(after, number(m.ID))
 		}
 		if len(page) < findLimit {
 			break
 		}
 	}
-	return core.Posted{}, false, nil
+	return ownMessage{}, false, nil
+}
+
+// linked reports whether a message of ours carries the link that p asks for.
+func linked(p core.Post, m ownMessage, place string) bool {
+	inOwnThread := p.Target.Opens != "" && place == p.Target.Thread.Channel
+	return p.Link && (inOwnThread || m.Reference.MessageID != "")
 }
 
 func matches(m ownMessage, p core.Post) bool {
@@ -215,13 +247,13 @@ func matches(m ownMessage, p core.Post) bool {
 // awake makes a request to a conversation and wakes the thread first if it
 // turns out to be archived.
 func (a *Adapter) awake(ctx context.Context, place, route string, class int, method, path string, body any) ([]byte, error) {
-	got, err := a.request(ctx, place, route, class, method, path, body)
-	if !refusedWith(err, codeThreadArchived) {
-		return got, err
+	got, archived := a.request(ctx, place, route, class, method, path, body)
+	if !refusedWith(archived, codeThreadArchived) {
+		return got, archived
 	}
 	change := object{"archived": false}
 	if _, err := a.request(ctx, place, routeChannel, class, http.MethodPatch, "channels/"+place, change); err != nil {
-		return nil, err
+		return nil, archived
 	}
 	return a.request(ctx, place, route, class, method, path, body)
 }

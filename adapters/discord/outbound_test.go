@@ -60,11 +60,20 @@ func TestLostOutcomeIsFound(t *testing.T) {
 	for range 120 { // more than a page
 		h.fake.Say("100", "700", "chatter")
 	}
+	other := p
+	other.Nonce = "turn-2"
+	if _, found, err := h.Find(t.Context(), other, since); found || err != nil {
+		t.Errorf("found the same text of another turn: %v, %v", found, err)
+	}
 	posted, found, err := h.Find(t.Context(), p, since)
 	if err != nil || !found || posted.ID != h.fake.Posts("100")[0].ID {
 		t.Errorf("found %v %+v, %v", found, posted, err)
 	}
-	p.Nonce = "turn-2"
+	h.fake.ForgetNonces()
+	if _, found, err := h.Find(t.Context(), p, since); !found || err != nil {
+		t.Errorf("without nonces: found %v, %v", found, err)
+	}
+	p.Nonce, p.Text = "turn-2", "another text"
 	if _, found, err := h.Find(t.Context(), p, since); found || err != nil {
 		t.Errorf("found a post of another turn: %v, %v", found, err)
 	}

@@ -106,9 +106,14 @@ func (r *run) permits(ctx context.Context, guild, channel string, s speaker) ([]
 		r.log.Warn("a message is passed over, since its channel is unknown", "channel", channel, "error", err)
 		return nil, false
 	}
+	return chain, r.rules.shared(placeIDs(guild, chain), s)
+}
+
+// placeIDs are the ids by which a place may be named.
+func placeIDs(guild string, chain []wireChannel) []string {
 	ids := []string{guild}
 	for _, c := range chain {
 		ids = append(ids, c.ID)
 	}
-	return chain, r.rules.shared(ids, s)
+	return ids
 }

@@ -22,7 +22,9 @@ type run struct {
 	ended   bool
 	work    sync.WaitGroup
 	greeted bool                     // there was a connection before
-	seen    *bounded[string]         // newest message by channel
+	newest  uint64                   // of all messages
+	gap     gap                      // what was said without our hearing it
+	direct  *bounded[struct{}]       // channels of direct messages
 	texts   *bounded[written]        // what messages said, to tell edits from other updates
 	held    map[string][]wireMessage // by channel, until what was missed there is read
 }
@@ -36,7 +38,7 @@ const maxInteractions = 64
 
 func newRun(ctx context.Context, a *Adapter, h core.Handler) *run {
 	r := &run{Adapter: a, ctx: ctx, handler: h, slots: make(chan struct{}, maxInteractions),
-		seen: newBounded[string](manyActive), texts: newBounded[written](manyMessages), held: map[string][]wireMessage{}}
+		direct: newBounded[struct{}](manyActive), texts: newBounded[written](manyMessages), held: map[string][]wireMessage{}}
 	r.inbox = newAdmission(r)
 	return r
 }
@@ -108,16 +110,15 @@ func (r *run) greet(raw json.RawMessage) {
 		return
 	}
 	r.identify(ready.User.ID, ready.Application.ID)
+	r.mu.Lock()
 	first := !r.greeted
 	r.greeted = true
+	r.mu.Unlock()
+	r.missing(ready)
 	r.log.Info("connected to Discord", "user", ready.User.Username, "guilds", len(ready.Guilds))
 	if first {
 		r.spawn("command registration", r.registerCommands)
-		return
 	}
-	missed := r.lastSeen()
-	r.hold(missed)
-	r.spawn("reading of missed messages", func(ctx context.Context) { r.backfill(ctx, missed) })
 }
 
 // placeEvent keeps the knowledge about channels and threads up to date.
@@ -126,6 +127,7 @@ func (r *run) placeEvent(name string, raw json.RawMessage) {
 	case "GUILD_CREATE", "THREAD_LIST_SYNC":
 		if g, ok := decode[wireGuild](r, name, raw); ok {
 			r.places.learnGuild(g)
+			r.missedIn(g)
 		}
 	case "GUILD_DELETE":
 		if g, ok := decode[wireGuild](r, name, raw); ok && !g.Unavailable {

@@ -79,6 +79,8 @@ type wireChannel struct {
 	GuildID  string `json:"guild_id"`
 	ParentID string `json:"parent_id"`
 	Name     string
+	// LastMessageID is told with the state of a guild.
+	LastMessageID string `json:"last_message_id"`
 }
 
 // The types of channels.
@@ -90,10 +92,21 @@ const (
 	typeNewsThread   = 10
 	typeThread       = 11
 	typePrivate      = 12
+	typeVoice        = 2
+	typeStage        = 13
 )
 
 func (c wireChannel) thread() bool {
 	return c.Type == typeNewsThread || c.Type == typeThread || c.Type == typePrivate
+}
+
+// talks reports whether the channel itself holds messages.
+func (c wireChannel) talks() bool {
+	switch c.Type {
+	case typeText, typeAnnouncement, typeVoice, typeStage:
+		return true
+	}
+	return c.thread()
 }
 
 type wireInteraction struct {

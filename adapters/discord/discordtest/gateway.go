@@ -224,6 +224,7 @@ func (s *Server) dispatchMessage(name string, m *Message) {
 			continue
 		}
 		o := s.messageJSON(m)
+		o["channel_type"] = c.Type
 		if c.Guild != "" {
 			o["guild_id"] = c.Guild
 			if m.Webhook == "" {

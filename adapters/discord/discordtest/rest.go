@@ -90,6 +90,7 @@ func (s *Server) api() http.Handler {
 	on("DELETE /channels/{channel}/messages/{message}", s.deleteMessage)
 	on("POST /channels/{channel}/messages/{message}/threads", s.openThread)
 	on("POST /channels/{channel}/typing", s.typing)
+	on("GET /guilds/{guild}/members/{user}", s.getMember)
 	on("GET /applications/{application}/commands", s.listCommands)
 	on("PUT /applications/{application}/commands", s.putCommands)
 	on("POST /interactions/{interaction}/{token}/callback", s.callback)
@@ -170,11 +171,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, h handler) {
 		_, _ = io.WriteString(w, string(raw))
 		return
 	}
+	if status == http.StatusNoContent {
+		w.WriteHeader(status)
+		return
+	}
 	head.Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if status != http.StatusNoContent {
-		_ = json.NewEncoder(w).Encode(answer)
-	}
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // rawBody is an answer that is no JSON.
@@ -220,6 +223,16 @@ func jsonOnly(body []byte) json.RawMessage {
 		return nil
 	}
 	return bytes.Clone(body)
+}
+
+func (s *Server) getMember(c *call) (int, any) {
+	id := c.PathValue("user")
+	if s.users[id] == nil {
+		return fail(refused(http.StatusNotFound, 10007, "Unknown Member"))
+	}
+	m := s.memberJSON(id)
+	m["user"] = s.userJSON(id)
+	return http.StatusOK, m
 }
 
 func (s *Server) application(*call) (int, any) {

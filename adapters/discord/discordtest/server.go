@@ -31,7 +31,7 @@ import (
 const (
 	BotID         = "800"
 	ApplicationID = "801"
-	DefaultToken  = "bot-token-for-tests"
+	DefaultToken  = "token-of-the-fake-bot"
 )
 
 // Options are the settings of a [Server]; the zero value is fine.

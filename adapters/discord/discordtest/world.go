@@ -248,6 +248,9 @@ func (s *Server) memberJSON(id string) object {
 
 func (s *Server) channelJSON(c *Channel) object {
 	o := object{"id": c.ID, "type": c.Type, "flags": 0, "last_message_id": nil}
+	if all := s.messages[c.ID]; len(all) > 0 {
+		o["last_message_id"] = all[len(all)-1].ID
+	}
 	if c.Type == DirectMessage {
 		o["recipients"] = []object{s.userJSON(c.Recipient)}
 		return o
