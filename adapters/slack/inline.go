@@ -143,11 +143,13 @@ func (p *inliner) bracket(rest string, skip int) {
 	p.text(p.src[p.at:p.at+skip+1], skip+1)
 }
 
+const maxBracket = 1000 // bytes
+
 // closing is the size of a bracketed piece at the front, with its brackets, or
-// 0. It gives up after a while, so that many open brackets cost little.
+// 0. It gives up after maxBracket, so that many open brackets cost little.
 func closing(s string, open, end byte) int {
 	depth := 0
-	for i := 0; i < len(s) && i < 2500; i++ {
+	for i := 0; i < min(len(s), maxBracket); i++ {
 		switch s[i] {
 		case '\\':
 			i++

@@ -66,10 +66,10 @@ type envelope struct {
 
 // take decodes one frame and finds it a place to be handled. It blocks when
 // that place is full, which holds the socket back until there is room.
-func (in *intake) take(ctx context.Context, l *link, frame []byte) {
+func (in *intake) take(ctx context.Context, frame []byte, ack func(id string)) {
 	e, err := decode[envelope](frame)
 	if err != nil {
-		in.unreadable(l, frame, err)
+		in.unreadable(frame, err, ack)
 		return
 	}
 	switch e.Type {
@@ -77,7 +77,7 @@ func (in *intake) take(ctx context.Context, l *link, frame []byte) {
 	case "events_api":
 		p, err := decode[payload](e.Payload)
 		if err != nil {
-			in.unreadable(l, frame, err)
+			in.unreadable(frame, err, ack)
 			return
 		}
 		in.put(ctx, in.a.thread(p, p.subject()).Key(), func() {
@@ -93,13 +93,13 @@ func (in *intake) take(ctx context.Context, l *link, frame []byte) {
 				in.a.log.Error("an event was not taken; Slack will send it again", "event", p.Event.Type, "channel", p.Event.Channel, "attempt", e.Attempt, "error", err)
 				return
 			}
-			l.ack(e.ID)
+			ack(e.ID)
 		})
 	case "slash_commands", "interactive":
-		in.start(ctx, func(ctx context.Context) { in.a.interaction(ctx, e, func() { l.ack(e.ID) }) })
+		in.start(ctx, func(ctx context.Context) { in.a.interaction(ctx, e, func() { ack(e.ID) }) })
 	default:
 		in.a.log.Info("an envelope of an unknown kind was passed over", "kind", e.Type)
-		l.ack(e.ID)
+		ack(e.ID)
 	}
 }
 
@@ -130,10 +130,10 @@ func (in *intake) start(ctx context.Context, do func(context.Context)) {
 // unreadable acknowledges a frame that does not parse, if an envelope id can
 // be found in it by any means: Slack would repeat it, and then count it against
 // the app.
-func (in *intake) unreadable(l *link, frame []byte, err error) {
+func (in *intake) unreadable(frame []byte, err error, ack func(id string)) {
 	in.a.log.Warn("a frame from Slack could not be read and was passed over", "bytes", len(frame), "error", err)
 	if m := envelopeID.FindSubmatch(frame); m != nil {
-		l.ack(string(m[1]))
+		ack(string(m[1]))
 	}
 }
 

@@ -43,9 +43,13 @@ const (
 	maxFrame     = 4 << 20 // bytes; Slack's largest events are far below
 )
 
+// taker handles one frame, and calls ack with the envelope's id once Slack need
+// not send it again.
+type taker func(ctx context.Context, frame []byte, ack func(id string))
+
 // connect keeps a socket to Slack open until ctx ends or Slack refuses for
 // good. When Slack announces that it will close one, the next is opened first.
-func (a *Adapter) connect(ctx context.Context, take func(context.Context, *link, []byte)) error {
+func (a *Adapter) connect(ctx context.Context, take taker) error {
 	var links sync.WaitGroup
 	defer links.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -153,7 +157,7 @@ func (l *link) ack(id string) {
 }
 
 // read passes frames on until the socket ends.
-func (l *link) read(ctx context.Context, take func(context.Context, *link, []byte)) {
+func (l *link) read(ctx context.Context, take taker) {
 	stop := context.AfterFunc(ctx, l.close)
 	defer stop()
 	defer l.close()
@@ -173,7 +177,7 @@ func (l *link) read(ctx context.Context, take func(context.Context, *link, []byt
 			}
 			continue
 		}
-		take(ctx, l, frame)
+		take(ctx, frame, l.ack)
 	}
 }
 
