@@ -90,6 +90,7 @@ func piece(p core.Post, l core.Limits) (core.Post, string) {
 	if len(parts) > 0 {
 		p.Text = parts[0]
 	}
+	p.Nonce = plain(p.Nonce)
 	return p, rest
 }
 
@@ -201,7 +202,7 @@ func (s *Sender) again(ctx context.Context, r *Row, err error) (bool, error) {
 	v := versionOf(r.Post.Nonce)
 	switch {
 	case e.TooLong && v.halvings < maxHalvings:
-		v.halvings, v.message = v.halvings+1, v.message+1
+		v.halvings++
 		failed := s.save(ctx, r, func(r *Row) {
 			r.Post.Nonce = withVersion(r.Post.Nonce, v)
 			if r.State == Sending {
@@ -309,7 +310,7 @@ func (s *Sender) remark(ctx context.Context, r Row) {
 		return
 	}
 	post := r.Post
-	post.Text, post.Link, post.Nonce = restMissing, false, nextMessage(post.Nonce)
+	post.Text, post.Link, post.Nonce = restMissing, false, plain(nextMessage(post.Nonce))
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	if _, err := p.Post(ctx, post); err != nil {

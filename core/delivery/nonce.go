@@ -21,8 +21,9 @@ func Nonce(turn string, kind core.PostKind, part int) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:nonceSize])
 }
 
-// version is what a nonce says besides the row it belongs to. The zero version
-// is not written out.
+// version is what a stored nonce says besides the row it belongs to. The zero
+// version is not written out, and platforms do not see the halvings: a text
+// that was refused as too long made no message.
 type version struct {
 	halvings int // how often the platform found the text too long
 	message  int // counts the messages of the row
@@ -44,6 +45,18 @@ func versionOf(nonce string) version {
 		return version{}
 	}
 	return version{int(v[0] - '0'), int(message)}
+}
+
+// plain is the nonce as platforms see it.
+func plain(nonce string) string {
+	v := versionOf(nonce)
+	if v.message > 0 {
+		return withVersion(nonce, version{message: v.message})
+	}
+	if v.halvings > 0 {
+		nonce, _, _ = strings.Cut(nonce, "~")
+	}
+	return nonce
 }
 
 // withVersion is the nonce of another message of the same row.

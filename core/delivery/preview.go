@@ -179,7 +179,7 @@ func (w *Writer) open(ctx context.Context, p *part, post core.Post) (fresh bool,
 		p.text = post.Text
 	case sendError(err).Unknown:
 		w.saw()
-	default: // nothing is there, and nobody saw anything
+	case !unknown: // nothing is there, and nobody saw anything
 		w.note(ctx, p, func(r *Row) { r.State = Queued })
 	}
 	return true, err

@@ -275,6 +275,39 @@ func TestRunLeavesWhatIsInTheAir(t *testing.T) {
 	})
 }
 
+// What was confirmed is noted even if the process is told to stop meanwhile.
+func TestAConfirmationAtTheEndIsNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := start(t, &memory{}, f)
+		f.script(func(op string, p core.Post) fault {
+			w.cancel()
+			return fault{}
+		})
+		r := w.say(row("c", "t1", core.PostAnswer, 0, "one"))[0]
+		<-w.over
+		if got := w.row(r.ID).State; got != Sent {
+			t.Errorf("the row is %s", got)
+		}
+	})
+}
+
+func TestARowThatIsGivenTwiceIsSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.loose = true
+		f.script(failing("post", errBusy))
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		rows := w.say(row("c", "t1", core.PostAnswer, 0, "one"), row("c", "t1", core.PostAnswer, 1, "two"))
+		w.Send(rows...)
+		synctest.Wait() // the first is being sent now
+		w.Send(rows...)
+		w.flush()
+		w.expect("c", "one", "two")
+	})
+}
+
 func TestFlushListensToItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -440,6 +473,12 @@ func TestNonces(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+	n := Nonce("t1", core.PostAnswer, 0)
+	for nonce, want := range map[string]string{n: n, n + "~20": n, n + "~13": n + "~03", n + "~03": n + "~03"} {
+		if got := plain(nonce); got != want {
+			t.Errorf("platforms see %q for %q, want %q", got, nonce, want)
 		}
 	}
 	for _, odd := range []string{"", "x", "x~", "x~1", "x~z1", "x~1!"} {

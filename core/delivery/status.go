@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"understudy/core"
@@ -94,6 +95,9 @@ func (s *Sender) deleteMessage(ctx context.Context, r Row) error {
 		return err
 	}
 	if r.PlatformID == "" {
+		if _, ok := p.(core.Finder); !ok {
+			return errors.New("it may be there, but the platform cannot look for it")
+		}
 		posted, found, err := find(ctx, p, r.Post, r.Created)
 		if err != nil || !found {
 			return err

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -252,9 +253,69 @@ func TestAFinalTextMeetsAPreviewThatMayBeThere(t *testing.T) {
 				time.Sleep(1100 * time.Millisecond)
 				w.finish(a, "one two")
 				w.expect("c", "one two")
+				for _, m := range f.all() {
+					for _, at := range m.edits {
+						if at.Sub(m.posted) < f.limits.EditEvery {
+							t.Errorf("edited %v after the post", at.Sub(m.posted))
+						}
+					}
+				}
 			})
 		}
 	}
+}
+
+// A message that may be there does not go away by a later failure.
+func TestAFailureAfterALostAnswerProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		faults := []fault{{err: errLost, done: true}, {err: errBusy}}
+		f.script(func(op string, p core.Post) fault {
+			if op != "post" || len(faults) == 0 {
+				return fault{}
+			}
+			next := faults[0]
+			faults = faults[1:]
+			return next
+		})
+		w, a := writing(t, f, nil)
+		defer w.stop()
+		a.Text("one")
+		time.Sleep(3 * time.Second)
+		if !a.Shown() || w.row(1).State != Preview {
+			t.Errorf("shown %v, row %s", a.Shown(), w.row(1).State)
+		}
+		a.Text(" two")
+		w.finish(a, "one two")
+		w.expect("c", "one two")
+	})
+}
+
+// A preview that nobody tells the next run of is found all the same.
+func TestAForgottenPreviewIsNotPostedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFake(), &memory{}
+		f.loose = true
+		old, a := writingOn(t, m, &finder{fake: f}, nil)
+		f.script(func(op string, p core.Post) fault { // it dies before it notes the post
+			old.handle.mu.Lock()
+			defer old.handle.mu.Unlock()
+			old.dead = true
+			return fault{}
+		})
+		a.Text("the first run")
+		time.Sleep(1100 * time.Millisecond)
+		f.script(nil)
+		old.kill()
+		a.Close()
+		w, b := writingOn(t, m, &finder{fake: f}, nil)
+		defer w.stop()
+		b.Text("the second")
+		time.Sleep(3 * time.Second)
+		w.expect("c", "the second")
+		w.finish(b, "the second run")
+		w.expect("c", "the second run")
+	})
 }
 
 func TestALongAnswerGoesOnInNewMessages(t *testing.T) {
@@ -519,6 +580,21 @@ func TestAPreviewStopsAfterManyFailures(t *testing.T) {
 		f.script(nil)
 		w.finish(a, "the answer")
 		w.expect("c", "the answer")
+	})
+}
+
+func TestAPreviewWaitsAsLongAsThePlatformAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(failing("post", &core.SendError{RetryAfter: 10 * time.Second, Err: errors.New("rate limit")}))
+		w, a := writing(t, f, nil)
+		defer w.stop()
+		a.Text("some words")
+		time.Sleep(10900 * time.Millisecond)
+		w.expect("c")
+		time.Sleep(200 * time.Millisecond)
+		w.expect("c", "some words")
+		w.finish(a, "some words")
 	})
 }
 
