@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"understudy/core/failover"
 	"understudy/core/llm"
@@ -60,7 +59,7 @@ func (d *configDecoder) checkAgent(a *agentConfig, path string) {
 	}
 	for i, name := range a.Tools {
 		if name != "" && !slices.Contains(d.tools, name) {
-			d.fail(itemPath(path+".tools", i), "there is no tool %s%s; there are: %s", quoted(name), didYouMean(name, d.tools), strings.Join(d.tools, ", "))
+			d.fail(itemPath(path+".tools", i), "there is no tool %s%s; there are: %s", quoted(name), didYouMean(name, d.tools), someNames(d.tools))
 		}
 	}
 }
@@ -97,7 +96,7 @@ func (d *configDecoder) checkBindings(c *config) {
 		case b.Agent == "":
 			d.missing(path, "agent")
 		case !slices.Contains(ids, b.Agent):
-			d.fail(path+".agent", "there is no agent %s%s; there are: %s", quoted(b.Agent), didYouMean(b.Agent, ids), strings.Join(ids, ", "))
+			d.fail(path+".agent", "there is no agent %s%s; there are: %s", quoted(b.Agent), didYouMean(b.Agent, ids), someNames(ids))
 		}
 		for _, only := range []struct{ key, value, platform string }{
 			{"guild", b.Guild, "discord"}, {"category", b.Category, "discord"}, {"role", b.Role, "discord"}, {"workspace", b.Workspace, "slack"},
@@ -138,15 +137,17 @@ func (d *configDecoder) checkOrder(c *config) {
 		if order != nil && len(order) == 0 {
 			d.fail(path, "the list is empty, so that no profile could ever be used; leave the key out to use all")
 		}
+		seen := map[string]bool{}
 		for i, id := range order {
 			at := itemPath(path, i)
 			switch {
 			case id == "":
 			case failover.ProviderOf(id) != provider:
 				d.fail(at, "found %s; want a profile of this provider, %s", quoted(id), quoted(provider+":name"))
-			case slices.Index(order, id) < i:
+			case seen[id]:
 				d.fail(at, "found %s for the second time", quoted(id))
 			}
+			seen[id] = true
 		}
 	}
 }
@@ -156,7 +157,8 @@ func (d *configDecoder) checkOrder(c *config) {
 func (c *config) namedProviders() []string {
 	list := builtinProviders()
 	models := func(m failover.Models) {
-		for _, r := range append(m.Fallbacks[:len(m.Fallbacks):len(m.Fallbacks)], m.Primary) {
+		list = append(list, m.Primary.Provider)
+		for _, r := range m.Fallbacks {
 			list = append(list, r.Provider)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"reflect"
@@ -44,6 +43,9 @@ func (d *configDecoder) fail(path, format string, args ...any) {
 }
 
 func (d *configDecoder) failAt(offset int, path, format string, args ...any) {
+	if d.hopeless() {
+		return
+	}
 	line, column := lineColumn(d.data, offset)
 	d.errs = append(d.errs, &configError{
 		File: d.file, Line: line, Column: column, Key: path, Text: fmt.Sprintf(format, args...), offset: offset,
@@ -69,8 +71,14 @@ func foundText(v *hujson.Value) string {
 	return string(v.Value.(hujson.Literal))
 }
 
+// hopeless reports whether there are so many errors that no more are looked for.
+func (d *configDecoder) hopeless() bool { return len(d.errs) >= mostCollected }
+
 // value reads one value of the file into one of the config.
 func (d *configDecoder) value(v *hujson.Value, path string, into reflect.Value, tag reflect.StructTag) {
+	if d.hopeless() {
+		return
+	}
 	d.at[path] = v.StartOffset
 	if v.Value.Kind() == 'n' {
 		d.fail(path, "found null; leave the key out instead")
@@ -134,6 +142,9 @@ func (d *configDecoder) members(v *hujson.Value, path string) []hujson.ObjectMem
 	first := map[string]int{}
 	list := make([]hujson.ObjectMember, 0, len(obj.Members))
 	for _, m := range obj.Members {
+		if d.hopeless() {
+			break
+		}
 		key := keyOf(m)
 		if at, dup := first[key]; dup {
 			line, column := lineColumn(d.data, at)
@@ -162,7 +173,7 @@ func (d *configDecoder) object(v *hujson.Value, path string, into reflect.Value)
 }
 
 // secretKey are keys that people write who look for a place for a secret.
-var secretKey = regexp.MustCompile(`(?i)^(api_?)?(key|token|secret|password)s?$|(token|secret|password|apikey|api_key)$`)
+var secretKey = regexp.MustCompile(`(?i)^keys?$|(token|secret|password|api_?key)s?$`)
 
 func keyHint(key string, fields []configField) string {
 	if secretKey.MatchString(key) {
@@ -346,32 +357,6 @@ func (d *configDecoder) secret(v *hujson.Value, path string, into *core.Secret) 
 	*into = core.NewSecret(s)
 }
 
-// subPath is the path of a key in the object at path, itemPath that of an item
-// in a list.
-func subPath(path, key string) string {
-	switch {
-	case !plainKey.MatchString(key):
-		if len(key) > 80 {
-			key = key[:80]
-		}
-		return path + "[" + strconv.Quote(key) + "]"
-	case path == "":
-		return key
-	}
-	return path + "." + key
-}
-
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
-
-func itemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
-// parentPath drops the last key or index of a path. A key in brackets may hold
-// any character; that it is cut in a strange place costs an exact position and
-// nothing else.
-func parentPath(path string) string {
-	return path[:max(strings.LastIndexAny(path, ".["), 0)]
-}
-
 // configField is a field of a struct of the config.
 type configField struct {
 	name  string // the key
@@ -397,43 +382,4 @@ func fieldOf(fields []configField, name string) (configField, bool) {
 		}
 	}
 	return configField{}, false
-}
-
-// deepest is how deep objects and lists may lie in each other; the parser of
-// the file recurses, so something must stop it.
-const deepest = 100
-
-// tooDeep finds the first bracket that lies too deep, or -1.
-func tooDeep(data []byte) int {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		rest := data[i:]
-		switch c := data[i]; {
-		case c == '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-		case bytes.HasPrefix(rest, []byte("//")):
-			i = after(data, i, "\n")
-		case bytes.HasPrefix(rest, []byte("/*")):
-			i = after(data, i+2, "*/")
-		case c == '{' || c == '[':
-			if depth++; depth > deepest {
-				return i
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return -1
-}
-
-// after is the index of the last byte of the next end at or behind i.
-func after(data []byte, i int, end string) int {
-	if n := bytes.Index(data[min(i, len(data)):], []byte(end)); n >= 0 {
-		return i + n + len(end) - 1
-	}
-	return len(data)
 }

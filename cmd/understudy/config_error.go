@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,12 @@ import (
 	"understudy/core/llm"
 )
 
-// mostConfigErrors is how many errors of a file are told at once.
-const mostConfigErrors = 20
+// How many errors of a file are told at once, and after how many the search for
+// others ends: a file may be wrong all over.
+const (
+	mostConfigErrors = 20
+	mostCollected    = 200
+)
 
 // configError is one thing that is wrong in a configuration file.
 type configError struct {
@@ -38,7 +43,7 @@ func (e *configError) Error() string {
 // configErrors are all that is wrong in a file, by position.
 type configErrors struct {
 	List []*configError // at most mostConfigErrors
-	More int            // how many others there are
+	More int            // how many others were found
 }
 
 func (e *configErrors) Error() string {
@@ -50,7 +55,7 @@ func (e *configErrors) Error() string {
 		b.WriteString(one.Error())
 	}
 	if e.More > 0 {
-		fmt.Fprintf(&b, "\nand %d more", e.More)
+		fmt.Fprintf(&b, "\nand at least %d more", e.More)
 	}
 	return b.String()
 }
@@ -150,4 +155,37 @@ func slips(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// subPath is the path of a key in the object at path, itemPath that of an item
+// in a list.
+func subPath(path, key string) string {
+	key = llm.Mask(key) // somebody may put a credential in the place of a name
+	switch {
+	case !plainKey.MatchString(key):
+		return path + "[" + strconv.Quote(shortened(key, 80)) + "]"
+	case path == "":
+		return key
+	}
+	return path + "." + key
+}
+
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+func itemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// parentPath drops the last key or index of a path. A key in brackets may hold
+// any character; that it is cut in a strange place costs an exact position and
+// nothing else.
+func parentPath(path string) string {
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+// someNames lists names in an error.
+func someNames(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " …"
+	}
+	return strings.Join(names, ", ")
 }

@@ -141,7 +141,14 @@ var configErrorCases = []struct {
 			`c.jsonc:4:40: store.synchronous: found "off"; want one of normal, full`,
 		},
 	},
-	{"secret in the wrong place", `{"replyTo": "sk-ant-api03-0123456789abcdefghijklmnop"}`, []string{`c.jsonc:1:13: replyTo: found "[secret]"; want one of off, first, all`}},
+	{
+		"secrets in the wrong places", `{"replyTo": "sk-ant-api03-0123456789abcdefghijklmnop", "thread": {"sk-ant-api03-0123456789abcdefghijklmnop": 1}}`,
+		[]string{
+			`c.jsonc:1:13: replyTo: found "[secret]"; want one of off, first, all`,
+			`c.jsonc:1:67: thread["[secret]"]: unknown key; allowed here: auto, seedMessages`,
+		},
+	},
+	{"not UTF-8", "{\"replyTo\": \"\xfc\"}", []string{`c.jsonc:1:14: the file is not in UTF-8 here`}},
 	{"prompt", `{"agents": {"defaults": {"systemPrompt": {}}, "entries": {"x": {"systemPrompt": {"path": "a"}}, "y": {"systemPrompt": 1}}}}`, []string{
 		`c.jsonc:1:42: agents.defaults.systemPrompt: file is missing`,
 		`c.jsonc:1:82: agents.entries.x.systemPrompt.path: unknown key; allowed here: file`,

@@ -63,7 +63,9 @@ func readConfig(name string, data []byte, tools []string, readFile func(string) 
 	if root, ok := d.parse(); ok {
 		d.aliases = fullAliases(root)
 		d.value(root, "", reflect.ValueOf(c).Elem(), "")
-		d.check(c)
+		if !d.hopeless() {
+			d.check(c)
+		}
 		if readFile != nil {
 			d.readPrompts(c, readFile)
 		}
@@ -92,6 +94,10 @@ func (d *configDecoder) parse() (root *hujson.Value, ok bool) {
 		d.failAt(0, "", "the file is larger than %d KiB", largestConfig>>10)
 		return nil, false
 	}
+	if i := firstNonUTF8(d.data); i >= 0 {
+		d.failAt(i, "", "the file is not in UTF-8 here")
+		return nil, false
+	}
 	if i := tooDeep(d.data); i >= 0 {
 		d.failAt(i, "", "more than %d objects and lists lie in each other here", deepest)
 		return nil, false
@@ -115,6 +121,60 @@ func (d *configDecoder) parse() (root *hujson.Value, ok bool) {
 	text = strings.Join(strings.Fields(llm.Mask(text)), " ")
 	d.failAt(offset, "", "this is not JSON with comments: %s", shortened(text, 200))
 	return nil, false
+}
+
+// deepest is how deep objects and lists may lie in each other; the parser of
+// the file recurses, so something must stop it.
+const deepest = 100
+
+// tooDeep finds the first bracket that lies too deep, or -1.
+func tooDeep(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		rest := data[i:]
+		switch c := data[i]; {
+		case c == '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(rest, []byte("//")):
+			i = after(data, i, "\n")
+		case bytes.HasPrefix(rest, []byte("/*")):
+			i = after(data, i+2, "*/")
+		case c == '{' || c == '[':
+			if depth++; depth > deepest {
+				return i
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+// after is the index of the last byte of the next end at or behind i.
+func after(data []byte, i int, end string) int {
+	if n := bytes.Index(data[min(i, len(data)):], []byte(end)); n >= 0 {
+		return i + n + len(end) - 1
+	}
+	return len(data)
+}
+
+// firstNonUTF8 is where the data stops to be UTF-8, or -1.
+func firstNonUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	i := 0
+	for {
+		c, n := utf8.DecodeRune(data[i:])
+		if c == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
 }
 
 // fullAliases are the aliases that stand for a full ref, without a word about

@@ -284,9 +284,14 @@ func TestConfigTooMuch(t *testing.T) {
 	}
 	_, err := parseConfig("c.jsonc", []byte(b.String()+"}"))
 	var all *configErrors
-	if !errors.As(err, &all) || len(all.List) != 20 || all.More != 10 || !strings.HasSuffix(err.Error(), "\nand 10 more") {
+	if !errors.As(err, &all) || len(all.List) != 20 || all.More != 10 || !strings.HasSuffix(err.Error(), "\nand at least 10 more") {
 		t.Errorf("30 errors give %v", err)
 	}
+	_, err = parseConfig("c.jsonc", []byte(`{"bindings": [`+strings.Repeat("1,", 1<<14)+`]}`))
+	if !errors.As(err, &all) || len(all.List) != 20 || all.More != mostCollected-20 || all.List[0].Key != "bindings[0]" {
+		t.Errorf("a file that is wrong all over gives %v", err)
+	}
+	_, err = parseConfig("c.jsonc", []byte(b.String()+"}"))
 	var one *configError
 	if !errors.As(err, &one) || one.Key != "zzz0" || one.Line != 1 || one.Column != 2 {
 		t.Errorf("the first is %+v", one)
