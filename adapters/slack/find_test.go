@@ -60,6 +60,16 @@ func hasOwn(messages []slacktest.Message) bool {
 	return slices.ContainsFunc(messages, func(m slacktest.Message) bool { return m.BotID == slacktest.BotID })
 }
 
+func TestFindInAThreadThatIsGone(t *testing.T) {
+	r := plainly(t)
+	if _, ok, err := r.a.Find(t.Context(), post(inThread(slacktest.Channel, "1700000001.000100"), "text"), time.Now()); ok || err != nil {
+		t.Errorf("found %v, %v", ok, err)
+	}
+	if _, _, err := r.a.Find(t.Context(), post(inThread("C0NOWHERE", "1700000001.000100"), "text"), time.Now()); err == nil {
+		t.Error("a channel that cannot be read proves nothing, and there is no error")
+	}
+}
+
 func TestFindReadsAllPages(t *testing.T) {
 	r, target := asked(t)
 	began := time.Now()

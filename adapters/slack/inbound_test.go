@@ -287,6 +287,14 @@ func TestFilesAreNamed(t *testing.T) {
 	}
 }
 
+func TestFilesThatCannotBeRead(t *testing.T) {
+	for mode, want := range map[string]string{"tombstone": "deleted", "hidden_by_limit": "plan", "external": "outside", "hosted": "cannot"} {
+		if at := (file{Name: "a", Mode: mode}).attachment(); !strings.Contains(at.Note, want) {
+			t.Errorf("%s: %q", mode, at.Note)
+		}
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	person := core.Author{ID: "U1", Team: "T1"}
 	guest := core.Author{ID: "U2", Team: "T2"}

@@ -55,6 +55,7 @@ func TestMrkdwn(t *testing.T) {
 		{"````\n```\n````", "```\n``\u200b`\n```"},
 		{"| Name | **Speed** |\n|---|:-:|\n| `a|b` | <1> |\n| long name | |", "```\nName      | Speed\n----------|------\na|b       | &lt;1&gt;\nlong name |\n```"},
 		{"```\n| a | b |\n|---|---|\n```", "```\n| a | b |\n|---|---|\n```"},
+		{"a|b\n-|-\n[x](https://e.invalid) &amp; y|https://e.invalid", "```\na                         | b\n--------------------------|------------------\nx (https://e.invalid) &amp; y | https://e.invalid\n```"},
 		{"a | b\nno table", "a | b\nno table"},
 		{"trailing  \nspace", "trailing\nspace"},
 		{"line\r\nline", "line\nline"},
