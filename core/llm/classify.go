@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,7 +25,7 @@ func Classify(f Failure) *Error {
 	body := f.Body[:min(len(f.Body), MaxBody)]
 	ev.readHeader(f.Header)
 	ev.read(string(body), 0)
-	if ev.empty() && f.Err != nil && !f.Cancelled {
+	if ev.silent() && f.Err != nil && !f.Cancelled && transport(f).reason == "" {
 		ev.read(f.Err.Error(), 0)
 	}
 
@@ -119,7 +118,7 @@ func (ev *evidence) decide(f Failure) verdict {
 	if v := transport(f); v.reason != "" {
 		return v
 	}
-	if f.Empty || status < 400 && f.Err == nil && len(bytes.TrimSpace(f.Body)) == 0 {
+	if f.Empty || status < 400 && f.Err == nil && ev.silent() {
 		return verdict{reason: EmptyResponse, evidence: "nothing came back"}
 	}
 	return verdict{reason: Unclassified, evidence: "no rule"}
@@ -221,7 +220,10 @@ func (ev *evidence) money(status int) verdict {
 		return ev.because(Billing, sigSpendCap)
 	case ev.has(sigPlanQuota) && ev.family != familyGoogle && ev.family != familyQwen && !ev.any(sigBudget, sigWait, sigReset) && (!ev.has(sigThrottle) || ev.family == familyOpenAI):
 		return ev.because(Billing, sigPlanQuota)
-	case pay && !ends && !ev.any(sigThrottle, sigBudget, sigModel, sigOverload):
+	case (pay || ev.has(sigDue)) && !ends && !ev.any(sigThrottle, sigBudget, sigModel, sigOverload):
+		if !pay {
+			return ev.because(Billing, sigDue)
+		}
 		return ev.because(Billing, sigPay)
 	}
 	return verdict{}

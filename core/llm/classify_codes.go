@@ -18,6 +18,7 @@ const (
 	familySiliconFlow family = "siliconflow"
 	familyVolcengine  family = "volcengine"
 	familyCohere      family = "cohere"
+	familyBedrock     family = "bedrock"
 	familyCopilot     family = "github-copilot"
 )
 
@@ -38,6 +39,7 @@ var families = map[string]family{
 	"siliconflow": familySiliconFlow, "siliconcloud": familySiliconFlow,
 	"volcengine": familyVolcengine, "doubao": familyVolcengine, "ark": familyVolcengine,
 	"cohere":  familyCohere,
+	"bedrock": familyBedrock, "amazon-bedrock": familyBedrock, "aws-bedrock": familyBedrock,
 	"copilot": familyCopilot, "github-copilot": familyCopilot,
 }
 
@@ -77,6 +79,7 @@ var vendorCodes = map[family]map[string]Reason{
 		"refresh_token_invalidated":                 AuthPermanent,
 		"refresh_token_reused":                      Auth,
 		"token_expired":                             Auth,
+		"token_invalidated":                         Auth,
 		"unsupported_country_region_territory":      Auth,
 		"server_is_overloaded":                      Overloaded,
 		"slow_down":                                 Overloaded,
@@ -199,14 +202,14 @@ var commonCodes = codesOf(map[signal]string{
 	sigBroke: `insufficient_balance insufficient_credits insufficient_funds billing_not_active
 		billing_hard_limit_reached credits_exhausted credit_balance_too_low out_of_credits balance_not_enough arrearage
 		no_credits`,
-	sigPay:      `payment_required billing_error`,
+	sigDue:      `payment_required billing_error`,
 	sigOverload: `overloaded_error overloaded server_is_overloaded server_overloaded engine_overloaded engine_overloaded_error modelnotreadyexception model_capacity_exhausted over_capacity capacity_exceeded server_busy system_busy`,
 	sigDead: `account_deactivated deactivated_workspace account_disabled account_suspended organization_disabled organization_restricted
 		organization_deactivated workspace_disabled workspace_deactivated invalid_grant access_terminated_error user_deactivated key_revoked
 		api_key_revoked token_revoked api_key_disabled account_closed account_banned consumer_suspended`,
 	sigModel: `model_not_found modelnotfound model_not_supported model_not_available unsupported_model invalid_model unknown_model
 		deploymentnotfound model_not_found_error modelnotfoundexception modelnotfounderror model_decommissioned model_terms_required
-		model_not_active model_permission_denied`,
+		model_not_active model_permission_denied model_is_deactivated model_deactivated`,
 	sigRefusal: `content_filter content_policy_violation contentpolicyviolationerror responsibleaipolicyviolation invalid_prompt
 		content_filtered data_inspection_failed datainspectionfailed prohibited_content moderation_blocked content_blocked
 		safety_error guardrail_intervened`,

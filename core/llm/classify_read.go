@@ -72,9 +72,9 @@ func (ev *evidence) set(s signal, why string) {
 	}
 }
 
-// empty reports whether nothing at all was found.
-func (ev *evidence) empty() bool {
-	return ev.seen == 0 && ev.vendor == "" && ev.best == "" && ev.status == 0 && len(ev.texts) == 0 && ev.finish == "" && !ev.page
+// silent reports whether nothing was said that could be an error.
+func (ev *evidence) silent() bool {
+	return ev.seen == 0 && ev.vendor == "" && ev.status == 0 && len(ev.texts) == 0 && finishes[lower(ev.finish)] == "" && !ev.page
 }
 
 // The bounds of reading: how deep JSON, also JSON inside of strings, is

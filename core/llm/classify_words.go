@@ -12,6 +12,7 @@ const (
 	sigWait                    // wait, and it works again
 	sigBroke                   // the account has no money left
 	sigPay                     // money or credit is demanded
+	sigDue                     // "payment required", which may be no more than the name of a status
 	sigPlanQuota               // OpenAI's "check your plan and billing details"
 	sigWindow                  // a plan's window is used up
 	sigReset                   // it ends by itself, at a time or in a while
@@ -192,6 +193,8 @@ var wordTable = []struct {
 		retry after # seconds|minutes|hours|days
 	`},
 	{sig: sigBroke, phrases: `
+		out of extra usage
+		payment failed|overdue|declined
 		insufficient ... balance|credits|credit|funds|quota|fund
 		insufficient_balance
 		not enough credits|credit|balance|funds|money
@@ -214,8 +217,6 @@ var wordTable = []struct {
 		prepayment|prepaid credits|balance ... depleted|exhausted|insufficient
 		requires more credits
 		requires .. paid credits
-		payment required|failed|overdue|declined
-		payment is required
 		payment method .. required|declined|failed|expired|invalid
 		no payment method
 		billing hard limit
@@ -255,11 +256,19 @@ var wordTable = []struct {
 		please pay
 		settle your|the
 	`},
+	{sig: sigDue, phrases: `
+		payment required
+		payment is required
+		payment instrument
+	`},
 	{sig: sigPlanQuota, phrases: `
+		exceeded your current token quota
+		check your .. account balance
 		check your plan and billing
 		exceeded your current quota
 	`},
 	{sig: sigWindow, phrases: `
+		daily|weekly|monthly spend|spending|budget limit|cap .. reached|exceeded|hit|exhausted
 		daily|weekly|monthly|hourly|yearly limit|limits|quota|quotas|usage|cap|allowance|allocation
 		daily|weekly|monthly|hourly token|tokens|request|requests|message|messages|prompt|credit limit|limits|quota|cap
 		hour|hours|day limit|window|quota .. reached|exceeded|exhausted
@@ -274,7 +283,6 @@ var wordTable = []struct {
 		exhausted .. daily|weekly|monthly
 		quota will reset
 		limit will reset
-		out of extra usage
 		plan limit|limits .. reached|exceeded|exhausted
 		session limit .. reached|exceeded
 		message limit .. reached|exceeded
@@ -294,6 +302,7 @@ var wordTable = []struct {
 		exceeded .. budget
 	`},
 	{sig: sigOverload, phrases: `
+		too many connections
 		overload|overloaded|overloading
 		at|over .. capacity
 		over capacity
@@ -318,6 +327,7 @@ var wordTable = []struct {
 		peak load|hours|traffic
 	`},
 	{sig: sigDead, phrases: `
+		key|account|organization|workspace ... has been disabled|deactivated|revoked|suspended|banned|terminated|blocked|deleted
 		organization|organisation|org|workspace|account|project .. disabled|deactivated|suspended|banned|terminated|restricted|closed|deleted|locked|blocked
 		organization|organisation|org|workspace|account|project has|have been .. disabled|deactivated|suspended|banned|terminated|restricted|closed|deleted|locked|blocked
 		user .. deactivated|suspended|banned
@@ -338,6 +348,13 @@ var wordTable = []struct {
 		permanently disabled|banned|suspended|blocked
 	`},
 	{sig: sigModel, phrases: `
+		model .. deactivated|disabled
+		model has been .. deactivated|disabled|removed
+		must be verified to ... model
+		supported api model names
+		not available with ... plan
+		marked by provider as legacy
+		not a chat model
 		model ... not found
 		models ... not found
 		model ... does not exist
@@ -380,6 +397,9 @@ var wordTable = []struct {
 		inference profile that contains this model
 		try pulling it first
 	`},
+	{sig: sigModel, only: familyBedrock, phrases: `
+		operation not allowed
+	`},
 	{sig: sigRefusal, phrases: `
 		content management policy
 		content filter|filters|filtering|filtered
@@ -407,6 +427,14 @@ var wordTable = []struct {
 		model refused|declined to
 	`},
 	{sig: sigFormat, phrases: `
+		have non empty content
+		expected thinking
+		no tool output found
+		no tool call found
+		required following item
+		should match pattern
+		only user and assistant roles
+		more assistant messages at the end
 		tool_use ids
 		tool_use_id
 		tool_call_id|tool_call_ids
@@ -456,6 +484,8 @@ var wordTable = []struct {
 		unsupported image
 	`},
 	{sig: sigAuth, phrases: `
+		signing in again
+		credential is only authorized
 		invalid|incorrect|wrong|missing|bad|expired|malformed api key
 		invalid|incorrect|wrong|missing|bad|expired api_key|apikey
 		invalid|incorrect|wrong|missing|expired x api key
@@ -507,6 +537,14 @@ var wordTable = []struct {
 		bad gateway
 	`},
 	{sig: sigTimeout, phrases: `
+		aborted
+		terminated
+		context|request|operation|call .. canceled|cancelled
+		context cancellation
+		stream|connection ended|closed without
+		unexpected end of
+		is not valid json
+		unexpected token
 		timeout|timeouts
 		time out
 		timed out
@@ -549,10 +587,7 @@ var wordTable = []struct {
 		certificate verify failed
 		certificate .. expired|invalid
 		eof
-		operation was aborted
 		aborterror
-		request aborted
-		request was aborted
 		incomplete chunked read
 		peer closed
 		server disconnected
@@ -560,6 +595,8 @@ var wordTable = []struct {
 		remotedisconnected
 	`},
 	{sig: sigServer, phrases: `
+		error occurred while processing your request
+		system encountered an unexpected
 		internal server error
 		internal error
 		internal_error

@@ -87,6 +87,7 @@ func TestResetHints(t *testing.T) {
 		{"claude, today", "anthropic", 0, nil, `You've hit your limit · resets 3pm (America/New_York)`, at(7 * time.Hour)},
 		{"claude, tomorrow", "anthropic", 0, nil, `You've hit your limit · resets 7:30am (America/New_York)`, time.Date(2026, 3, 21, 11, 30, 0, 0, time.UTC)},
 		{"claude, a day", "anthropic", 0, nil, `You've hit your weekly limit · resets Mar 24 at 3pm (UTC)`, time.Date(2026, 3, 24, 15, 0, 0, 0, time.UTC)},
+		{"claude, seconds behind a bar", "anthropic", 0, nil, `Claude AI usage limit reached|` + epoch(3*time.Hour), at(3 * time.Hour)},
 		{"midnight", "any", 429, nil, `daily limit reached, resets at midnight UTC`, at(12 * time.Hour)},
 		{"day without time", "any", 429, nil, `Quota exceeded, resets on April 1, 2026`, time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)},
 		{"offset", "any", 429, nil, `limit reached, available again at 2026-03-20T22:00:00+08:00`, at(2 * time.Hour)},

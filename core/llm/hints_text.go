@@ -138,6 +138,12 @@ const maxProse = 8 << 10
 // inText finds the first time that a sentence names as the end of a wait.
 func (t clock) inText(s string) time.Time {
 	s = s[:min(len(s), maxProse)]
+	if _, after, ok := strings.Cut(s, "|"); ok && len(after) >= 10 && isDigit(after[0]) {
+		// "Claude AI usage limit reached|1774036800"
+		if at := t.parse(strings.TrimSpace(after)); at.After(t.now) {
+			return at
+		}
+	}
 	low := lower(s)
 	for i := 0; i < len(low); i++ {
 		if !beginsMarker[low[i]] || i > 0 && isLetter(low[i-1]) {

@@ -82,6 +82,15 @@ func TestNeighbours(t *testing.T) {
 		{"other:unknown-qwen", 429, `{"error":{"code":"insufficient_quota","message":"Allocated quota exceeded, please increase your quota limit.","type":"insufficient_quota"}}`, RateLimit},
 		{"openrouter", 429, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please check your plan and billing details.\",\"status\":\"RESOURCE_EXHAUSTED\"}}"}}}`, RateLimit},
 
+		{"any", 402, `Monthly spend limit reached. Please visit your billing settings.`, RateLimit},
+		{"any", 402, `insufficient credits. Monthly spend limit reached.`, Billing},
+		{"any", 402, `HTTP 402 Payment Required: Weekly/Monthly Limit Exhausted`, RateLimit},
+		{"any", 403, `Payment required`, Billing},
+		{"anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"You're out of extra usage. Add more at claude.ai/settings/usage and keep going."}}`, Billing},
+		{"anthropic", 402, `{"type":"error","error":{"type":"billing_error","message":"Your weekly usage limit is exhausted"}}`, RateLimit},
+		{"anthropic", 402, `{"type":"error","error":{"type":"billing_error","message":"x"}}`, Billing},
+		{"other:litellm", 429, `No deployments available for selected model, Try again in 5 seconds. Passed model=gpt-4. cooldown_list=[]`, RateLimit},
+
 		// Throttles.
 		{"openai", 429, `{"error":{"message":"Rate limit reached for gpt-4o in organization org-test on requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 20s. Visit https://platform.openai.com/account/rate-limits to learn more. You can increase your rate limit by adding a payment method to your account at https://platform.openai.com/account/billing.","type":"requests","code":"rate_limit_exceeded"}}`, RateLimit},
 		{"any", 403, `too many concurrent requests`, RateLimit},
@@ -128,7 +137,19 @@ func TestNeighbours(t *testing.T) {
 		{"other:new-api", 401, `{"error":{"message":"无效的令牌","type":"new_api_error"}}`, Auth},
 		{"other:new-api", 403, `{"error":{"message":"该令牌已被禁用","type":"new_api_error"}}`, AuthPermanent},
 
+		{"openai", 401, `The API key you provided has been deactivated`, AuthPermanent},
+		{"anthropic", 403, `{"type":"error","error":{"type":"permission_error","message":"OAuth token has been revoked. Please obtain a new token."}}`, AuthPermanent},
+		{"anthropic", 401, `{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired. Please obtain a new token or refresh your existing token."}}`, Auth},
+		{"anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"This credential is only authorized for use with Claude Code and cannot be used for other API requests."}}`, Auth},
+		{"google", 403, `{"error":{"code":403,"message":"Generative Language API has not been used in project 123 before or it is disabled. Enable it by visiting https://x then retry.","status":"PERMISSION_DENIED","details":[{"reason":"SERVICE_DISABLED"}]}}`, Auth},
+
 		// Models.
+		{"openai", 404, `{"error":{"message":"Your organization must be verified to use the model ` + "`o3`" + `.","type":"invalid_request_error"}}`, ModelNotFound},
+		{"openai-codex", 400, `{"detail":"The 'gpt-5-codex' model is not supported when using Codex with a ChatGPT account."}`, ModelNotFound},
+		{"other:deepseek", 400, `{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`, ModelNotFound},
+		{"other:groq", 0, `model_is_deactivated`, ModelNotFound},
+		{"bedrock", 404, `ResourceNotFoundException: This Model is marked by provider as Legacy and you have not been actively using the model in the last 15 days.`, ModelNotFound},
+		{"google", 404, `{"error":{"code":404,"message":"Requested entity was not found.","status":"NOT_FOUND"}}`, ModelNotFound},
 		{"openai", 404, `{"error":{"message":"The model ` + "`gpt-9`" + ` does not exist or you do not have access to it.","type":"invalid_request_error","param":null,"code":"model_not_found"}}`, ModelNotFound},
 		{"anthropic", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: claude-9"}}`, ModelNotFound},
 		{"ollama", 404, `{"error":"model 'llama9' not found, try pulling it first"}`, ModelNotFound},
@@ -192,10 +213,23 @@ func TestNeighbours(t *testing.T) {
 		{"any", 200, `{"error":{"upstream_error":{"error":{"message":"overloaded"}}}}`, Overloaded},
 		{"any", 0, `{"body":{"error":{"type":"rate_limit_error","message":"slow"}}}`, RateLimit},
 
+		{"any", 0, `This operation was aborted`, Timeout},
+		{"any", 0, `Request was aborted.`, Timeout},
+		{"any", 0, `context canceled`, Timeout},
+		{"any", 0, `terminated`, Timeout},
+		{"any", 0, `Connection error.`, Timeout},
+		{"any", 0, `error code: 522`, Timeout},
+		{"any", 0, `stream closed before response.completed`, Timeout},
+		{"ollama", 500, `{"error":"model requires more system memory (8.2 GiB) than is available (5.0 GiB)"}`, ServerError},
+		{"bedrock", 0, `InternalServerException: The system encountered an unexpected error during processing. Try your request again.`, ServerError},
+		{"openai", 200, `{"type":"error","error":{"type":"server_error","code":"server_error","message":"An error occurred while processing your request. You can retry your request."}}`, ServerError},
+		{"other:llama.cpp", 500, `{"error":{"code":500,"message":"Conversation roles must alternate user/assistant/user/assistant/...","type":"server_error"}}`, Format},
+		{"any", 500, `{"error":{"message":"Request failed with status code 402"}}`, Billing},
+
 		// Nothing.
 		{"any", 0, `LLM request failed with an unknown error.`, Unclassified},
-		{"any", 200, `{"choices":[{"message":{"content":"402 payment required, insufficient credits, rate limit"}}]}`, Unclassified},
-		{"any", 200, `{"type":"message","role":"assistant","content":[{"type":"text","text":"You are out of credits"}]}`, Unclassified},
+		{"any", 200, `{"choices":[{"message":{"content":"402 payment required, insufficient credits, rate limit"}}]}`, EmptyResponse},
+		{"any", 200, `{"type":"message","role":"assistant","content":[{"type":"text","text":"You are out of credits"}]}`, EmptyResponse},
 	} {
 		e := Classify(Failure{Provider: c.provider, Model: "m1", Status: c.status, Body: []byte(c.body)})
 		same := e.Reason == c.want
