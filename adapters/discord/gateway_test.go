@@ -197,6 +197,7 @@ func TestSessionThatIsInvalidated(t *testing.T) {
 // discordgo hangs for ever when it is asked to reconnect in place of a
 // greeting; the session is left behind and another one is made.
 func TestReconnectInPlaceOfGreeting(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.Distrust(2*time.Second, time.Minute)
 	h.fake.ReconnectFirst(1)

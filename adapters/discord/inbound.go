@@ -28,11 +28,11 @@ func (r *run) message(m wireMessage) {
 	if !ok {
 		return
 	}
-	text := r.text(m, bot)
+	text := r.text(m)
 	if text == "" && len(m.files()) == 0 {
 		return
 	}
-	called := m.addresses(bot)
+	called := r.addressed(m, bot)
 	if !called && (m.machine() || !r.wanted(chain[0])) {
 		return
 	}
@@ -64,15 +64,28 @@ func (r *run) wanted(here wireChannel) bool {
 	return here.thread() || here.Type == typeGroup
 }
 
-// addresses reports whether the bot is meant: mentioned by hand, or replied to
+// addressed reports whether the bot is meant: mentioned by hand, or replied to
 // by a person. The ping that goes with a reply is no mention, and neither is
 // one of everybody.
-func (m wireMessage) addresses(bot string) bool {
-	if typed(m.content(), bot) {
-		return true
+func (r *run) addressed(m wireMessage, bot string) bool {
+	if m.machine() {
+		return typed(m.content(), func(kind, id string) bool { return kind != "@&" && id == bot })
 	}
-	return !m.machine() && m.Type == typeReply && m.Referenced != nil &&
-		m.Referenced.Author != nil && m.Referenced.Author.ID == bot
+	return typed(m.content(), r.bot) ||
+		m.Type == typeReply && m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == bot
+}
+
+// bot reports whether a mention is one of the bot: of itself, or of the role
+// that Discord made for it, which has the same name in the list to pick from.
+func (r *run) bot(kind, id string) bool {
+	switch kind {
+	case "@", "@!":
+		user, _ := r.identity()
+		return id == user
+	case "@&":
+		return r.places.ownRole(id)
+	}
+	return false
 }
 
 func (m wireMessage) content() string {
@@ -110,7 +123,7 @@ func author(u *wireUser, member *wireMember, bot bool) core.Author {
 }
 
 // text is what the message says, with forwarded messages in it.
-func (r *run) text(m wireMessage, bot string) string {
+func (r *run) text(m wireMessage) string {
 	raw := m.content()
 	for _, s := range m.Snapshots {
 		if s.Message.Content != "" {
@@ -128,7 +141,7 @@ func (r *run) text(m wireMessage, bot string) string {
 		c, _ := r.places.known(id)
 		return c.Name
 	}
-	return clean(raw, bot, user, channel)
+	return clean(raw, names{r.bot, user, channel})
 }
 
 // files are the attachments, without their contents.
@@ -176,7 +189,7 @@ func (r *run) edited(m wireMessage) {
 	if _, ok := r.permits(r.ctx, m.GuildID, m.ChannelID, m.speaker()); !ok {
 		return
 	}
-	text := r.text(m, bot)
+	text := r.text(m)
 	if known {
 		r.remember(m.ID, written{*m.Content, text})
 	}

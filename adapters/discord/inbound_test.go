@@ -118,9 +118,11 @@ func TestWhatAddressesTheBot(t *testing.T) {
 		h.fake.Say("100", quiet.user, quiet.text, quiet.how...)
 	}
 	h.fake.Say("100", "701", "a reply to the bot", discordtest.Replying(answer.ID))
+	h.fake.Say("100", "700", "<@&802> by its role")
+	h.fake.Say("100", "805", "<@&802> by its role, from a bot")
 	h.fake.Say("100", "700", "hey <@!800>, ask <@701> in <#110>, not `<@701>`")
 	got := h.texts()
-	want := []string{"start", "a reply to the bot", "hey , ask @bob in #random, not `<@701>`"}
+	want := []string{"start", "a reply to the bot", "by its role", "hey , ask @bob in #random, not `<@701>`"}
 	if !slices.Equal(got, want) {
 		t.Errorf("heard %q, want %q", got, want)
 	}

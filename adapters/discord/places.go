@@ -19,6 +19,7 @@ type places struct {
 	threads  *bounded[wireChannel]          // those used lately
 	missing  *bounded[time.Time]            // asked for in vain, until then
 	byGuild  map[string]map[string]struct{} // channels by guild, to forget them with it
+	ownRoles map[string]bool                // roles that Discord made for the bot
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 
 func newPlaces(r *rest) *places {
 	return &places{rest: r, channels: map[string]wireChannel{}, threads: newBounded[wireChannel](manyPlaces),
-		missing: newBounded[time.Time](manyMissing), byGuild: map[string]map[string]struct{}{}}
+		missing: newBounded[time.Time](manyMissing), byGuild: map[string]map[string]struct{}{}, ownRoles: map[string]bool{}}
 }
 
 func (p *places) learn(c wireChannel) {
@@ -54,13 +55,20 @@ func (p *places) put(c wireChannel) {
 	p.byGuild[c.GuildID][c.ID] = struct{}{}
 }
 
-func (p *places) learnGuild(g wireGuild) {
+// learnGuild notes the channels and threads of a guild, and the role that was
+// made for the bot.
+func (p *places) learnGuild(g wireGuild, bot string) {
 	id := g.ID
 	if id == "" {
 		id = g.GuildID
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, role := range g.Roles {
+		if bot != "" && role.Tags.BotID == bot {
+			p.ownRoles[role.ID] = true
+		}
+	}
 	for _, list := range [][]wireChannel{g.Channels, g.Threads} {
 		for _, c := range list {
 			c.GuildID = id // not told within a guild
@@ -86,6 +94,13 @@ func (p *places) forgetGuild(guild string) {
 		delete(p.channels, id)
 	}
 	delete(p.byGuild, guild)
+}
+
+// ownRole reports whether a role is the one that was made for the bot.
+func (p *places) ownRole(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ownRoles[id]
 }
 
 func (p *places) known(id string) (wireChannel, bool) {

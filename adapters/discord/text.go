@@ -10,31 +10,38 @@ import (
 // emoji of a server.
 var marks = regexp.MustCompile(`<(@!?|@&|#|a?:\w+:)(\d+)>`)
 
-// typed reports whether a text mentions a user by hand: outside of code.
-func typed(text, user string) bool {
+// typed reports whether a text mentions somebody by hand: outside of code. The
+// kind of a mention is "@", "@!" for users and "@&" for roles.
+func typed(text string, is func(kind, id string) bool) bool {
 	found := false
 	prose(text, func(part string) string {
 		for _, m := range marks.FindAllStringSubmatch(part, -1) {
-			found = found || m[2] == user && (m[1] == "@" || m[1] == "@!")
+			found = found || is(m[1], m[2])
 		}
 		return part
 	})
 	return found
 }
 
+// names are what Discord's escapes stand for; empty where that is not known.
+type names struct {
+	bot           func(kind, id string) bool // whether the bot is mentioned
+	user, channel func(id string) string
+}
+
 // clean takes the mention of the bot out of a text and writes Discord's escapes
 // as people read them. Code stays as it is.
-func clean(text, bot string, user, channel func(id string) string) string {
+func clean(text string, known names) string {
 	text = prose(text, func(part string) string {
 		return marks.ReplaceAllStringFunc(part, func(mark string) string {
 			m := marks.FindStringSubmatch(mark)
 			switch kind, id := m[1], m[2]; {
-			case (kind == "@" || kind == "@!") && id == bot:
+			case known.bot(kind, id):
 				return ""
 			case kind == "@" || kind == "@!":
-				return named("@", user(id), mark)
+				return named("@", known.user(id), mark)
 			case kind == "#":
-				return named("#", channel(id), mark)
+				return named("#", known.channel(id), mark)
 			case kind == "@&":
 				return mark
 			default: // an emoji

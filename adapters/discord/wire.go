@@ -71,6 +71,12 @@ type wireGuild struct {
 	Unavailable bool
 	Channels    []wireChannel
 	Threads     []wireChannel
+	Roles       []struct {
+		ID   string
+		Tags struct {
+			BotID string `json:"bot_id"` // of the bot that the role was made for
+		}
+	}
 }
 
 type wireChannel struct {

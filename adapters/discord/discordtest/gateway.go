@@ -277,11 +277,11 @@ func (s *Server) guildJSON(id string) object {
 	}
 	member := s.memberJSON(BotID)
 	member["user"] = s.userJSON(BotID)
+	own := role(BotRole, "understudy")
+	own["managed"], own["tags"] = true, object{"bot_id": BotID}
 	return object{"id": id, "name": "guild " + id, "icon": nil, "splash": nil, "owner_id": "700",
 		"afk_channel_id": nil, "afk_timeout": 300, "verification_level": 0, "default_message_notifications": 0,
-		"explicit_content_filter": 0, "roles": []object{{"id": id, "name": "@everyone", "permissions": "0",
-			"color": 0, "colors": object{"primary_color": 0, "secondary_color": nil, "tertiary_color": nil},
-			"hoist": false, "position": 0, "managed": false, "mentionable": false, "flags": 0}},
+		"explicit_content_filter": 0, "roles": []object{role(id, "@everyone"), own},
 		"emojis": []object{}, "stickers": []object{}, "features": []string{}, "mfa_level": 0,
 		"system_channel_id": nil, "system_channel_flags": 0, "rules_channel_id": nil, "vanity_url_code": nil,
 		"description": nil, "banner": nil, "premium_tier": 0, "preferred_locale": "en-US",
@@ -290,6 +290,12 @@ func (s *Server) guildJSON(id string) object {
 		"voice_states": []object{}, "members": []object{member}, "channels": orEmpty(channels),
 		"threads": orEmpty(threads), "presences": []object{}, "stage_instances": []object{},
 		"guild_scheduled_events": []object{}, "soundboard_sounds": []object{}}
+}
+
+func role(id, name string) object {
+	return object{"id": id, "name": name, "permissions": "0", "color": 0, "hoist": false, "position": 0,
+		"colors":  object{"primary_color": 0, "secondary_color": nil, "tertiary_color": nil},
+		"managed": false, "mentionable": false, "flags": 0}
 }
 
 func orEmpty(o []object) []object {

@@ -31,6 +31,7 @@ import (
 const (
 	BotID         = "800"
 	ApplicationID = "801"
+	BotRole       = "802" // the role that Discord makes for a bot
 	DefaultToken  = "token-of-the-fake-bot"
 )
 
