@@ -1,14 +1,7 @@
 package llm
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"io"
-	"net"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -357,36 +350,6 @@ func (ev *evidence) weakWords() verdict {
 			continue
 		}
 		return ev.because(w.reason, w.sig)
-	}
-	return verdict{}
-}
-
-// transport handles a connection or a stream that broke.
-func transport(f Failure) verdict {
-	switch {
-	case f.Cut:
-		return verdict{reason: Timeout, evidence: "stream cut off"}
-	case f.Err == nil:
-		return verdict{}
-	}
-	var (
-		netErr  net.Error
-		opErr   *net.OpError
-		dnsErr  *net.DNSError
-		tlsErr  tls.RecordHeaderError
-		alert   tls.AlertError
-		verify  *tls.CertificateVerificationError
-		unknown x509.UnknownAuthorityError
-		host    x509.HostnameError
-		errno   syscall.Errno
-	)
-	broken := errors.Is(f.Err, context.DeadlineExceeded) || errors.Is(f.Err, context.Canceled) ||
-		errors.Is(f.Err, io.EOF) || errors.Is(f.Err, io.ErrUnexpectedEOF) || errors.Is(f.Err, net.ErrClosed) ||
-		errors.As(f.Err, &opErr) || errors.As(f.Err, &dnsErr) || errors.As(f.Err, &tlsErr) || errors.As(f.Err, &alert) ||
-		errors.As(f.Err, &verify) || errors.As(f.Err, &unknown) || errors.As(f.Err, &host) || errors.As(f.Err, &errno) ||
-		errors.As(f.Err, &netErr) && netErr.Timeout()
-	if broken {
-		return verdict{reason: Timeout, evidence: "connection"}
 	}
 	return verdict{}
 }

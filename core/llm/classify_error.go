@@ -1,8 +1,15 @@
 package llm
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -20,7 +27,7 @@ func (ev *evidence) readHeader(h http.Header) {
 		case 'R', 'X', 'A', 'r', 'x', 'a':
 			ev.hint(name, strings.TrimSpace(values[0]), true)
 			if strings.EqualFold(name, "X-Amzn-Errortype") {
-				ev.code(values[0], 0)
+				ev.code(values[0])
 			}
 		case 'C', 'c':
 			if strings.EqualFold(name, "Cf-Mitigated") && values[0] == "challenge" {
@@ -107,4 +114,34 @@ var statusNames = map[int]string{
 	400: "status 400", 401: "status 401", 402: "status 402", 403: "status 403", 404: "status 404", 408: "status 408",
 	413: "status 413", 422: "status 422", 429: "status 429", 499: "status 499", 500: "status 500", 502: "status 502",
 	503: "status 503", 504: "status 504", 520: "status 520", 529: "status 529",
+}
+
+// transport handles a connection or a stream that broke.
+func transport(f Failure) verdict {
+	switch {
+	case f.Cut:
+		return verdict{reason: Timeout, evidence: "stream cut off"}
+	case f.Err == nil:
+		return verdict{}
+	}
+	var (
+		netErr  net.Error
+		opErr   *net.OpError
+		dnsErr  *net.DNSError
+		tlsErr  tls.RecordHeaderError
+		alert   tls.AlertError
+		verify  *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		host    x509.HostnameError
+		errno   syscall.Errno
+	)
+	broken := errors.Is(f.Err, context.DeadlineExceeded) || errors.Is(f.Err, context.Canceled) ||
+		errors.Is(f.Err, io.EOF) || errors.Is(f.Err, io.ErrUnexpectedEOF) || errors.Is(f.Err, net.ErrClosed) ||
+		errors.As(f.Err, &opErr) || errors.As(f.Err, &dnsErr) || errors.As(f.Err, &tlsErr) || errors.As(f.Err, &alert) ||
+		errors.As(f.Err, &verify) || errors.As(f.Err, &unknown) || errors.As(f.Err, &host) || errors.As(f.Err, &errno) ||
+		errors.As(f.Err, &netErr) && netErr.Timeout()
+	if broken {
+		return verdict{reason: Timeout, evidence: "connection"}
+	}
+	return verdict{}
 }

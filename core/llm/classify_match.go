@@ -244,7 +244,7 @@ func (ev *evidence) cut(s string, depth int) (words []word, chinese bool) {
 			case class&charDigit != 0:
 				ev.number(s, start, i, out, depth)
 			case looksLikeCode(w):
-				ev.code(w, depth)
+				ev.knownCode(w)
 			}
 			if i < len(s) && (s[i] == ':' || s[i] == '=') {
 				ev.finishBehind(w, s[i+1:])
