@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,7 +29,7 @@ func Classify(f Failure) *Error {
 		Provider: f.Provider,
 		Model:    f.Model,
 		Status:   f.Status,
-		Code:     Mask(ev.codeFor(v)),
+		Code:     oneLine(ev.codeFor(v)),
 		Detail:   ev.detail(f),
 		Evidence: v.evidence,
 		Never:    v.never,
@@ -40,18 +41,17 @@ func Classify(f Failure) *Error {
 	if v.status != 0 {
 		e.Status = v.status
 	}
-	if e.Reason == RateLimit || e.Reason == Overloaded || e.Reason == Timeout || e.Reason == ServerError {
-		now := f.Now
-		if now.IsZero() {
-			now = time.Now()
-		}
-		if !e.Never {
-			e.ResetAt = ev.resetAt(now, f.Status)
-		}
-		e.Scope = ev.scope(e, now)
-		return e
+	now := f.Now
+	if now.IsZero() {
+		now = time.Now()
 	}
-	e.Scope = ev.scope(e, f.Now)
+	switch e.Reason {
+	case RateLimit, Overloaded, Timeout, ServerError:
+		if !e.Never {
+			e.ResetAt = ev.resetAt(now, e.Reason)
+		}
+	}
+	e.Scope = ev.scope(e, now)
 	return e
 }
 
@@ -99,10 +99,10 @@ func (ev *evidence) decide(f Failure) verdict {
 			return v
 		}
 	}
-	if v := ev.byStatus(status); v.reason != "" && status >= 400 {
-		return v
+	if status >= 400 {
+		return ev.byStatus(status)
 	}
-	if v := ev.withoutStatus(f); v.reason != "" {
+	if v := ev.withoutStatus(); v.reason != "" {
 		return v
 	}
 	if v := ev.weakWords(); v.reason != "" {
@@ -225,12 +225,14 @@ func (ev *evidence) money(status int) verdict {
 // sureWords are the phrases that decide against a status.
 func (ev *evidence) sureWords(status int) verdict {
 	switch {
-	case ev.has(sigOverload) && !(ev.any(sigDead, sigFormat, sigRefusal)):
+	case ev.has(sigOverload) && !ev.any(sigDead, sigFormat, sigRefusal):
 		return ev.because(Overloaded, sigOverload)
 	case ev.has(sigDead):
 		return ev.because(AuthPermanent, sigDead)
-	case ev.has(sigExpired) && status == 410:
+	case status == 410 && ev.has(sigExpired):
 		return ev.because(AuthPermanent, sigExpired)
+	case status == 410 && ev.has(sigAuth):
+		return ev.because(AuthPermanent, sigAuth)
 	case ev.has(sigRefusal):
 		return ev.because(Refusal, sigRefusal)
 	case ev.has(sigModel):
@@ -256,11 +258,7 @@ func (ev *evidence) sureWords(status int) verdict {
 
 // byStatus is what a status means when no words are better.
 func (ev *evidence) byStatus(status int) verdict {
-	evidence := statusNames[status]
-	if evidence == "" {
-		evidence = "status"
-	}
-	v := func(r Reason) verdict { return verdict{reason: r, evidence: evidence} }
+	v := func(r Reason) verdict { return verdict{reason: r, evidence: "status " + strconv.Itoa(status)} }
 	if ev.challenge {
 		return verdict{reason: Timeout, evidence: "bot challenge page"}
 	}
@@ -323,7 +321,7 @@ func (ev *evidence) isCode(s signal) bool {
 }
 
 // withoutStatus handles what a stream or a connection shows by itself.
-func (ev *evidence) withoutStatus(f Failure) verdict {
+func (ev *evidence) withoutStatus() verdict {
 	switch finish := finishes[lower(ev.finish)]; {
 	case finish == Timeout:
 		return verdict{reason: Timeout, evidence: "finish reason " + ev.finish, status: 408}

@@ -109,13 +109,6 @@ func isWrapping(s string) bool {
 	return len(s) < 32 && strings.HasPrefix(lower(s), textProviderFailed) || strings.HasSuffix(s, ":") || len(s) < 8
 }
 
-// statusNames spares building the same few strings.
-var statusNames = map[int]string{
-	400: "status 400", 401: "status 401", 402: "status 402", 403: "status 403", 404: "status 404", 408: "status 408",
-	413: "status 413", 422: "status 422", 429: "status 429", 499: "status 499", 500: "status 500", 502: "status 502",
-	503: "status 503", 504: "status 504", 520: "status 520", 529: "status 529",
-}
-
 // transport handles a connection or a stream that broke.
 func transport(f Failure) verdict {
 	switch {

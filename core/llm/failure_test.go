@@ -232,6 +232,7 @@ func FuzzClassify(f *testing.F) {
 	for _, p := range payloads(f) {
 		f.Add(p.Provider, p.Status, p.Body, p.Headers["retry-after"], p.Stream)
 	}
+	f.Add("any", 400, "{\"code\":\"0\\u0000\"}", "", false)
 	f.Fuzz(func(t *testing.T, provider string, status int, body, retryAfter string, stream bool) {
 		in := Failure{Provider: provider, Model: "m", Status: status, Body: []byte(body), Header: http.Header{"Retry-After": {retryAfter}}, Stream: stream, Now: noon}
 		e := Classify(in)

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -61,14 +60,14 @@ func (ev *evidence) hinted(name string) string {
 
 // resetAt is the moment that the provider named as the end of the limit, or
 // zero. Moments in the past count as none.
-func (ev *evidence) resetAt(now time.Time, status int) time.Time {
+func (ev *evidence) resetAt(now time.Time, reason Reason) time.Time {
 	t := clock{now: now, beijing: ev.family == familyZhipu || ev.family == familyMiniMax}
 	for _, source := range resetSources {
 		if at := source(ev, t); at.After(now) {
 			return t.believed(at)
 		}
 	}
-	if status == http.StatusTooManyRequests && ev.hinted("x-ratelimit-remaining") == "" {
+	if reason == RateLimit && ev.hinted("x-ratelimit-remaining") == "" {
 		if at := t.parse(ev.hinted("x-ratelimit-reset")); at.After(now) {
 			return t.believed(at)
 		}

@@ -127,6 +127,7 @@ func TestNeighbours(t *testing.T) {
 		{"any", 401, `This API key has been revoked`, AuthPermanent},
 		{"any", 410, `Your login has expired. Please sign in again.`, AuthPermanent},
 		{"any", 410, `session expired`, AuthPermanent},
+		{"any", 410, `OAuth token has expired`, AuthPermanent},
 		{"any", 410, `gone`, Unclassified},
 		{"any", 401, ``, Auth},
 		{"any", 403, ``, Auth},
