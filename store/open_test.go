@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -222,28 +223,58 @@ func TestOpenRefusesAnOrphanedJournal(t *testing.T) {
 }
 
 // A database cut short is told from one whose newest pages are still in its
-// journal.
+// journal, also where a crash came while they were copied over, first page
+// first.
 func TestOpenTakesAJournalAfterACrash(t *testing.T) {
 	path := at(t)
 	s := mustOpen(t, Options{Path: path})
 	for range 30 {
-		if err := count(t, s); err != nil {
+		if err := s.Commit(t.Context(), key, 0, func(tx sessions.Tx) error {
+			r := tx.Session()
+			r.Compactions++
+			tx.SetSession(r)
+			tx.Append("tr", sessions.Entry{Turn: strings.Repeat("x", 5000)})
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	copied := filepath.Join(t.TempDir(), "understudy.db")
-	for _, suffix := range []string{"", "-wal"} { // as a crash leaves them
-		b, err := os.ReadFile(path + suffix)
-		if err != nil {
+	before, journal := read(t, path), read(t, path+"-wal")
+	if _, err := s.conn.exec("PRAGMA wal_checkpoint"); err != nil {
+		t.Fatal(err)
+	}
+	after := read(t, path)
+	if len(after) < len(before)+30*4096 {
+		t.Fatalf("the database grew from %d to %d bytes only", len(before), len(after))
+	}
+	for name, content := range map[string][]byte{
+		"before the checkpoint": before,
+		"at its first page":     slices.Concat(after[:4096], before[4096:]),
+		"in its midst":          after[:len(after)/2],
+		"at its last page":      after[:len(after)-1],
+		"after it":              after,
+	} {
+		copied := filepath.Join(t.TempDir(), "understudy.db")
+		if err := errors.Join(os.WriteFile(copied, content, 0o600), os.WriteFile(copied+"-wal", journal, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(copied+suffix, b, 0o600); err != nil {
-			t.Fatal(err)
+		s := mustOpen(t, Options{Path: copied})
+		if n := counted(t, s); n != 30 {
+			t.Errorf("%s: %d of 30 commits are there", name, n)
+		}
+		if err := s.Check(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n := counted(t, mustOpen(t, Options{Path: copied})); n != 30 {
-		t.Errorf("%d of 30 commits are there", n)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return b
 }
 
 func TestADraftIsNoStore(t *testing.T) {

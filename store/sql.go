@@ -15,6 +15,9 @@ import (
 // busyTimeout is how long a writer waits for another process, in milliseconds.
 const busyTimeout = "5000"
 
+// journalLimit is what a journal shrinks back to after it was longer, in bytes.
+const journalLimit = 16 << 20
+
 // readers bounds the pool that reads.
 const readers = 4
 

@@ -160,6 +160,10 @@ func (s *Store) connect(ctx context.Context, full bool) (err error) {
 	if _, err := s.conn.exec("ROLLBACK"); err != nil {
 		return err
 	}
+	var limit int
+	if _, err := s.conn.get([]any{&limit}, fmt.Sprintf("PRAGMA journal_size_limit = %d", journalLimit)); err != nil {
+		return err
+	}
 	s.reads, err = pool(s.path)
 	return err
 }

@@ -316,15 +316,18 @@ func TestReadersOnlyRead(t *testing.T) {
 	}
 }
 
-func TestFullIsAskedFor(t *testing.T) {
+func TestPragmas(t *testing.T) {
 	for full, want := range map[bool]int{false: 1, true: 2} {
 		s := mustOpen(t, Options{Path: at(t), Full: full})
-		var got, keys int
+		var got, keys, limit int
 		if _, err := s.conn.get([]any{&got}, "PRAGMA synchronous"); err != nil || got != want {
 			t.Errorf("full %v: synchronous is %d, %v", full, got, err)
 		}
 		if _, err := s.conn.get([]any{&keys}, "PRAGMA foreign_keys"); err != nil || keys != 1 {
 			t.Errorf("foreign keys are %d, %v", keys, err)
+		}
+		if _, err := s.conn.get([]any{&limit}, "PRAGMA journal_size_limit"); err != nil || limit != journalLimit {
+			t.Errorf("the journal may keep %d bytes, %v", limit, err)
 		}
 	}
 }
