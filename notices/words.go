@@ -157,8 +157,13 @@ func advice(e *failover.SummaryError) string {
 	case failover.AllAuth:
 		return "Whoever runs this bot has to renew the credential."
 	}
-	if e.Plan.Strict() && e.Plan.Source != failover.FromAgent {
-		return "Try again later, or use /model default to allow other models."
+	if e.Plan.Strict() {
+		switch e.Plan.Source {
+		case failover.FromUser, failover.FromLegacy:
+			return "Try again later, or use /model default to allow other models."
+		case failover.FromCLI:
+			return "Try again later, or without --model."
+		}
 	}
 	return "Please try again later."
 }

@@ -33,6 +33,9 @@ type Config struct {
 	// Local handles lines that are not for the bot, such as ":fail …", and
 	// returns what to print.
 	Local func(line string) (reply string, ok bool)
+	// Script is set when the lines do not come from a person: each is answered
+	// before the next one is read, and repeated behind the prompt.
+	Script bool
 	// Idle returns when nothing is being answered or sent.
 	Idle func(context.Context) error
 	// Interrupts is signalled by Ctrl-C.
@@ -105,7 +108,7 @@ func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
 				return
 			}
 		}
-		readErr <- s.Err()
+		readErr <- s.Err() // a line that is being read keeps this goroutine until the process ends
 	}()
 	idle := make(chan struct{}, 1)
 	busy := 0
@@ -119,11 +122,19 @@ func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
 	}
 	t.prompt()
 	ended := false
+	defer t.End()
 	for {
+		lines := lines
+		if t.c.Script && busy > 0 {
+			lines = nil
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case line := <-lines:
+			if t.c.Script {
+				t.print(line + "\n")
+			}
 			handled, err := t.line(ctx, h, line)
 			if err != nil {
 				return err

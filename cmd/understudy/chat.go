@@ -71,7 +71,8 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	}
 	now, after := time.Now, time.After
 	if fl.speed != 1 {
-		now, after = fast(fl.speed)
+		c := newClock(fl.speed, fl.message == "")
+		now, after = c.Now, c.After
 	}
 	actors := &script.Script{Now: now, After: after, Timeouts: s.config.Timeouts.request(), Default: script.Echo}
 	if fl.message == "" {
@@ -102,7 +103,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	}
 	t := terminal.New(terminal.Config{
 		In: c.in, Out: c.out, Name: "chat", User: "you", Color: isTerminal(c.out) && !bool(s.env.NoColor),
-		Local: local(actors), Idle: h.idle, Now: now, Interrupts: interrupts(fl.message == ""),
+		Local: local(actors), Idle: h.idle, Script: !isTerminal(c.in), Now: now, Interrupts: interrupts(fl.message == ""),
 	})
 	stage.Platform = t
 	if fl.json {
@@ -234,9 +235,9 @@ func interrupts(on bool) <-chan os.Signal {
 	return c
 }
 
-// isTerminal reports whether people read the output as it is.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether a person sits at the stream.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

@@ -151,7 +151,11 @@ func (h *house) shut(grace time.Duration) error {
 		h.parts.log.Warn("some posts are left for the next start", "err", err)
 	}
 	h.cancel()
-	return errors.Join(<-h.done, h.store.Close())
+	sent := <-h.done
+	if errors.Is(sent, context.Canceled) {
+		sent = nil // stopped before it had read what there is; the next start will
+	}
+	return errors.Join(sent, h.store.Close())
 }
 
 // idle returns when nothing is being answered or sent.
@@ -178,16 +182,4 @@ func slots(n int) func(context.Context) (func(), error) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// fast is a clock on which time passes speed times as fast as in the world.
-func fast(speed float64) (now func() time.Time, after func(time.Duration) <-chan time.Time) {
-	start := time.Now()
-	now = func() time.Time {
-		return start.Add(time.Duration(float64(time.Since(start)) * speed))
-	}
-	after = func(d time.Duration) <-chan time.Time {
-		return time.After(time.Duration(float64(d) / speed))
-	}
-	return now, after
 }
