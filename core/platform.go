@@ -114,7 +114,8 @@ func (e *SendError) Unwrap() error { return e.Err }
 type Handler interface {
 	// Message admits a message: it returns nil once the message is stored or
 	// known, or is knowingly passed over; only then may the adapter
-	// acknowledge it.
+	// acknowledge it. One that was passed over because it was not addressed is
+	// not known by that: it may come again, addressed.
 	Message(context.Context, Message) error
 	// Change updates or drops a message that still waits.
 	Change(context.Context, Change) error

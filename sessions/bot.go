@@ -101,13 +101,27 @@ func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 	if err != nil {
 		return fmt.Errorf("reading the inbox: %w", err)
 	}
+	goesOn := map[string]bool{}
+	for _, in := range waiting {
+		goesOn[in.Turn] = true
+	}
+	var orphans []delivery.Row
 	for _, r := range open {
-		if r.State == delivery.Preview || r.State == delivery.Sending && r.Post.Kind == core.PostAnswer {
+		switch {
+		case r.Post.Kind != core.PostAnswer:
+		case goesOn[r.Turn]:
 			b.previews[r.Turn] = append(b.previews[r.Turn], r)
+		case r.State == delivery.Preview:
+			orphans = append(orphans, r) // of a turn that ended otherwise
 		}
 	}
 	for _, in := range waiting {
 		b.enqueue(in)
+	}
+	if len(orphans) > 0 {
+		b.mu.Lock()
+		b.spawn(func() { b.Sender.Remove(b.base, orphans...) })
+		b.mu.Unlock()
 	}
 	return nil
 }

@@ -169,6 +169,11 @@ func (r *run) target(guild string, here wireChannel, recipient string) core.Targ
 		t.Thread.Kind = core.KindDirect
 	case here.thread():
 		t.Thread.Kind, t.Thread.Parent = core.KindThread, here.ParentID
+		if parent, ok := r.places.known(here.ParentID); ok {
+			t.Thread.Category = parent.ParentID
+		}
+	default:
+		t.Thread.Category = here.ParentID
 	}
 	return t
 }

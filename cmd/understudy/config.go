@@ -167,17 +167,14 @@ type timeoutsConfig struct {
 	Attempt    time.Duration `json:"attempt" min:"10ms" max:"24h"`
 	Turn       time.Duration `json:"turn" min:"10ms" max:"24h"`
 	Tool       time.Duration `json:"tool" min:"10ms" max:"24h"`
-	Compaction time.Duration `json:"compaction" min:"10ms" max:"24h"`
 }
 
 type threadConfig struct {
 	Auto         bool `json:"auto"`
-	SeedMessages int  `json:"seedMessages" min:"0" max:"100"`
 }
 
 type adminConfig struct {
 	Users   []address `json:"users" form:"person"`
-	Channel address   `json:"channel" form:"place"`
 }
 
 // address names a person or a channel of a platform. Platform is "channel" for
@@ -247,12 +244,11 @@ func unfinishedConfig() *config {
 			Attempt:    10 * time.Minute,
 			Turn:       30 * time.Minute,
 			Tool:       60 * time.Second,
-			Compaction: 180 * time.Second,
 		},
 		ReplyTo:        "first",
 		Streaming:      "on",
 		RequireMention: "until-engaged",
-		Thread:         threadConfig{Auto: true, SeedMessages: 20},
+		Thread:         threadConfig{Auto: true},
 		MaxToolRounds:  25,
 		Store:          storeConfig{Synchronous: "normal"},
 		Channels: channelsConfig{

@@ -19,14 +19,13 @@ var configErrorCases = []struct {
 	{"no object", `[]`, []string{`c.jsonc:1:1: found a list; want an object`}},
 	{"null", `{"thread": {"auto": null}}`, []string{`c.jsonc:1:21: thread.auto: found null; leave the key out instead`}},
 	{
-		"all at once", "{\n\t\"agnts\": {},\n\t\"replyTo\": \"frist\",\n\t// ü\n\t/* ü */ \"maxToolRounds\": 0,\n\t\"streaming\": true,\n\t\"thread\": {\"auto\": \"yes\", \"seedMessages\": 2.5},\n}",
+		"all at once", "{\n\t\"agnts\": {},\n\t\"replyTo\": \"frist\",\n\t// ü\n\t/* ü */ \"maxToolRounds\": 0,\n\t\"streaming\": true,\n\t\"thread\": {\"auto\": \"yes\"},\n}",
 		[]string{
 			`c.jsonc:2:2: agnts: unknown key; did you mean "agents"?; allowed here: agents, bindings, models, modelPolicy, auth, notices, timeouts, replyTo, streaming, requireMention, thread, maxToolRounds, admin, store, channels`,
 			`c.jsonc:3:13: replyTo: found "frist"; want one of off, first, all; did you mean "first"?`,
 			`c.jsonc:5:27: maxToolRounds: found the number 0; want a whole number from 1 to 1000`,
 			`c.jsonc:6:15: streaming: found true; want a text in quotes`,
 			`c.jsonc:7:21: thread.auto: found "yes"; want true or false`,
-			`c.jsonc:7:44: thread.seedMessages: found the number 2.5; want a whole number from 0 to 100`,
 		},
 	},
 	{"duplicate key", "{\"replyTo\": \"off\",\n \"replyTo\": \"all\"}", []string{`c.jsonc:2:2: replyTo: the key is there twice; it was first written at line 1, column 2`}},
@@ -118,7 +117,7 @@ var configErrorCases = []struct {
 	},
 	{
 		"times and places", `{"timeouts": {"connect": "10", "idle": -1, "turn": "25h", "tool": 1e300, "attempt": []},
- "notices": {"fallback": "loud"}, "admin": {"users": ["ann", "channel:x", "discord:<@1>"], "channel": 5},
+ "notices": {"fallback": "loud"}, "admin": {"users": ["ann", "channel:x", "discord:<@1>"]},
  "channels": {"discord": {"allow": ["#general"], "dmPolicy": "pairing", "gatewayUrl": "https://x", "apiUrl": "http://a:b@c"}, "slack": {"gatewayUrl": "wss://x"}},
  "store": {"path": " ", "synchronous": "off"}}`,
 		[]string{
@@ -131,8 +130,7 @@ var configErrorCases = []struct {
 			`c.jsonc:2:55: admin.users[0]: found "ann"; want "discord:" or "slack:" and an id`,
 			`c.jsonc:2:62: admin.users[1]: found "channel:x"; want a person, "discord:" or "slack:" and a user id`,
 			`c.jsonc:2:75: admin.users[2]: found "discord:<@1>"; want "discord:" or "slack:" and an id`,
-			`c.jsonc:2:103: admin.channel: found the number 5; want "discord:" or "slack:" and an id`,
-			`c.jsonc:3:37: channels.discord.allow[0]: found "#general"; want an id of the platform, not a name or mention, or "*" for everybody`,
+			`c.jsonc:3:37: channels.discord.allow[0]: found "#general"; want an id of the platform, not a name or mention, "user:<id>" or "role:<id>", or "*" for everybody`,
 			`c.jsonc:3:62: channels.discord.dmPolicy: found "pairing"; want one of open, allowlist, off`,
 			`c.jsonc:3:87: channels.discord.gatewayUrl: found "https://x"; want an address that begins with ws:// or wss://, without a user name`,
 			`c.jsonc:3:110: channels.discord.apiUrl: found "http://[secret]"; want an address that begins with http:// or https://, without a user name`,
@@ -145,7 +143,7 @@ var configErrorCases = []struct {
 		"secrets in the wrong places", `{"replyTo": "sk-ant-api03-0123456789abcdefghijklmnop", "thread": {"sk-ant-api03-0123456789abcdefghijklmnop": 1}}`,
 		[]string{
 			`c.jsonc:1:13: replyTo: found "[secret]"; want one of off, first, all`,
-			`c.jsonc:1:67: thread["[secret]"]: unknown key; allowed here: auto, seedMessages`,
+			`c.jsonc:1:67: thread["[secret]"]: unknown key; allowed here: auto`,
 		},
 	},
 	{"not UTF-8", "{\"replyTo\": \"\xfc\"}", []string{`c.jsonc:1:14: the file is not in UTF-8 here`}},

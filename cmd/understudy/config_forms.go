@@ -40,7 +40,7 @@ var forms = map[string]form{
 	"modelPattern": {fits: isModelPattern, want: `a full model as provider/model, or the beginning of one with a "*" at the end`},
 	"profile":      {fits: isProfile, want: `a profile as "provider:name"`},
 	"platformID":   {fits: matching(platformPattern), want: "an id of the platform, not a name or mention"},
-	"allowed":      {fits: matching(platformPattern + `|\*`), want: `an id of the platform, not a name or mention, or "*" for everybody`},
+	"allowed":      {fits: matching(`(?:(?:user|role):)?` + platformPattern + `|\*`), want: `an id of the platform, not a name or mention, "user:<id>" or "role:<id>", or "*" for everybody`},
 	"httpURL":      {fits: isURL("http", "https"), want: "an address that begins with http:// or https://, without a user name"},
 	"wsURL":        {fits: isURL("ws", "wss"), want: "an address that begins with ws:// or wss://, without a user name"},
 }

@@ -155,7 +155,7 @@ func TestConfigPlaces(t *testing.T) {
 		"requireMention": "never",
 		"notices": {"fallback": {"direct": "off", "channel": "log"}},
 		"timeouts": {"connect": "1500ms", "idle": 0.25, "turn": 90},
-		"admin": {"users": ["discord:1", "slack:U1"], "channel": "channel:ops"},
+		"admin": {"users": ["discord:1", "slack:U1"]},
 		"channels": {
 			"discord": {"allow": ["123", "*"], "dmPolicy": "open", "replyTo": "off", "gatewayUrl": "ws://127.0.0.1:1"},
 			"slack": {"requireMention": "always"},
@@ -182,7 +182,7 @@ func TestConfigPlaces(t *testing.T) {
 	if got := mustParse(t, `{"notices": {"fallback": "log"}}`).Notices.Fallback.policies().For(core.KindThread); got != notices.Log {
 		t.Errorf("one policy for all places is %s in a thread", got)
 	}
-	if got := fmt.Sprint(c.Admin.Users, c.Admin.Channel); got != "[discord:1 slack:U1] channel:ops" {
+	if got := fmt.Sprint(c.Admin.Users); got != "[discord:1 slack:U1]" {
 		t.Errorf("admins are %s", got)
 	}
 	if got := mustParse(t, `{"store": {"path": "/abs/bot.db"}}`).Store.Path; got != "/abs/bot.db" || c.Store.Path != filepath.Join("data", "bot.db") {

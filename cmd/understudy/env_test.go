@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"understudy/core"
 	"understudy/core/llm/chat"
 )
 
@@ -190,7 +189,7 @@ func TestEnvironmentNeverPrintsSecrets(t *testing.T) {
 			t.Errorf("a secret shows: %s", s)
 		}
 	}
-	if got := e.keys(defaultConfig())["groq"]; len(got) != 1 || got[0] != core.NewSecret("s3cret") {
+	if got := e.keys(defaultConfig())["groq"]; len(got) != 1 || got[0].Reveal() != "s3cret" {
 		t.Errorf("groq has %v", got)
 	}
 }

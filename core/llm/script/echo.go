@@ -28,7 +28,7 @@ func Echo(ref llm.Ref, r llm.Request) Answer {
 		return Text(fmt.Sprintf("%s This is message %d of our talk; %s is answering.", heard, turn, ref))
 	}
 	return Text(fmt.Sprintf("%s I am %s, a scripted model: no network, no key, always the same answers. "+
-		"To see me replaced, type “:fail %s overloaded 3” or “:fail %s billing” and write again; "+
+		"To see me replaced, type “:fail %s overloaded 3” or “:fail %s rate_limit 1 90s” and write again; "+
 		"“:fail %s ok” heals me.", heard, ref, ref, ref, ref))
 }
 
