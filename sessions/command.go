@@ -159,6 +159,13 @@ func cmdNew(c *call) (func(ChoiceTx) core.Reply, error) {
 	}, nil
 }
 
+// Reset starts a conversation over, as /reset does, for whoever administers
+// sessions.
+func (b *Bot) Reset(ctx context.Context, key core.Key) error {
+	_, err := b.execute(ctx, key, core.Invocation{Name: "reset", Native: true}, func(Tx, core.Reply) {}, func() {})
+	return err
+}
+
 // resetOutcome is what a reset changed, for its confirmation.
 type resetOutcome struct {
 	choice  Choice

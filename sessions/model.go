@@ -125,8 +125,9 @@ func (c *call) choose(change func(Choice) Choice) func(ChoiceTx) core.Reply {
 	}
 }
 
-// SelectModel is the choice of a model by the tool session_status: the same as
-// the command, for the user who talks.
+// SelectModel is a choice of model that comes without a message: by the tool
+// session_status, for the user who talks, and by whoever administers sessions.
+// It is the same as the command and returns the text of its reply.
 func (b *Bot) SelectModel(ctx context.Context, key core.Key, target core.Target, word string) (string, error) {
 	r, err := b.execute(ctx, key, core.Invocation{Name: "model", Args: word, Target: target}, func(Tx, core.Reply) {}, func() {})
 	return r.Text, err

@@ -26,6 +26,9 @@ type Choice struct {
 	// it stands in for, and when that was last tried.
 	Origin llm.Ref   `json:"origin,omitzero"`
 	Probed time.Time `json:"probed,omitzero"`
+	// Broken is what imported data held in place of a model, when it was only
+	// half of one; the next turn says so and goes on without it.
+	Broken string `json:"broken,omitempty"`
 }
 
 // Pending marks a choice that a running turn has not taken up yet. ID tells

@@ -137,7 +137,7 @@ func (t *turn) store(ctx context.Context) error {
 	if t.set.Override == (llm.Ref{}) {
 		why = t.set.impossible(t.sess.Choice)
 	}
-	lost := t.lostLock()
+	lost, broken := t.lostLock(), t.sess.Choice.Broken
 	var posts []delivery.Row
 	err := t.b.Store.CommitChoice(ctx, t.in.Session, 0, func(tx ChoiceTx) error {
 		posts = nil
@@ -151,11 +151,14 @@ func (t *turn) store(ctx context.Context) error {
 			switch {
 			case why != "":
 				tx.SetChoice(Choice{})
-			case lost != "":
+			case lost != "" || broken != "":
 				c := s.Choice
-				c.Lock = ""
+				c.Broken = ""
+				if lost != "" {
+					c.Lock = ""
+				}
 				tx.SetChoice(c)
-				posts = tx.Queue(t.row(core.PostCommand, 0, lockGoneText(lost)))
+				posts = tx.Queue(t.row(core.PostCommand, 0, repairText(broken, lost, t.sel.Model)))
 			}
 		}
 		tx.Begin(t.in.Key, t.id)

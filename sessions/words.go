@@ -57,8 +57,16 @@ func impossibleText(model llm.Ref, why string, def llm.Ref) string {
 	return fmt.Sprintf("This thread was set to %s, which cannot be used any more: %s. It is back to the default, %s; send your message again.", model, why, def)
 }
 
-func lockGoneText(profile string) string {
-	return fmt.Sprintf("The profile %s that this thread was tied to does not exist any more, so any profile is used again.", profile)
+// repairText tells which parts of a stored choice were dropped.
+func repairText(broken, lock string, model llm.Ref) string {
+	var parts []string
+	if broken != "" {
+		parts = append(parts, fmt.Sprintf("The model stored for this thread, %q, is no model, so the default is used: %s.", broken, model))
+	}
+	if lock != "" {
+		parts = append(parts, fmt.Sprintf("The profile %s that this thread was tied to does not exist any more, so any profile is used again.", lock))
+	}
+	return strings.Join(parts, " ")
 }
 
 func unknownModelText(word string, nearest []string) string {

@@ -161,20 +161,20 @@ type fallbackNotices struct {
 }
 
 type timeoutsConfig struct {
-	Connect    time.Duration `json:"connect" min:"10ms" max:"10m"`
-	FirstByte  time.Duration `json:"firstByte" min:"10ms" max:"1h"`
-	Idle       time.Duration `json:"idle" min:"10ms" max:"1h"`
-	Attempt    time.Duration `json:"attempt" min:"10ms" max:"24h"`
-	Turn       time.Duration `json:"turn" min:"10ms" max:"24h"`
-	Tool       time.Duration `json:"tool" min:"10ms" max:"24h"`
+	Connect   time.Duration `json:"connect" min:"10ms" max:"10m"`
+	FirstByte time.Duration `json:"firstByte" min:"10ms" max:"1h"`
+	Idle      time.Duration `json:"idle" min:"10ms" max:"1h"`
+	Attempt   time.Duration `json:"attempt" min:"10ms" max:"24h"`
+	Turn      time.Duration `json:"turn" min:"10ms" max:"24h"`
+	Tool      time.Duration `json:"tool" min:"10ms" max:"24h"`
 }
 
 type threadConfig struct {
-	Auto         bool `json:"auto"`
+	Auto bool `json:"auto"`
 }
 
 type adminConfig struct {
-	Users   []address `json:"users" form:"person"`
+	Users []address `json:"users" form:"person"`
 }
 
 // address names a person or a channel of a platform. Platform is "channel" for
@@ -238,12 +238,12 @@ func unfinishedConfig() *config {
 		}},
 		Notices: noticesConfig{Fallback: fallbackNotices{Default: notices.Reply}},
 		Timeouts: timeoutsConfig{
-			Connect:    10 * time.Second,
-			FirstByte:  120 * time.Second,
-			Idle:       60 * time.Second,
-			Attempt:    10 * time.Minute,
-			Turn:       30 * time.Minute,
-			Tool:       60 * time.Second,
+			Connect:   10 * time.Second,
+			FirstByte: 120 * time.Second,
+			Idle:      60 * time.Second,
+			Attempt:   10 * time.Minute,
+			Turn:      30 * time.Minute,
+			Tool:      60 * time.Second,
 		},
 		ReplyTo:        "first",
 		Streaming:      "on",

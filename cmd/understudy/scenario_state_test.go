@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"understudy/core"
@@ -14,10 +15,14 @@ import (
 
 // storedState is state.json: what the store holds at the start.
 type storedState struct {
-	Sessions   map[string]storedSession  `json:"sessions"`
-	UsageStats map[string]storedProfile  `json:"usageStats"`
-	Profiles   map[string]map[string]any `json:"profiles"`
-	Jobs       map[string]any            `json:"jobs"`
+	Sessions   map[string]storedSession `json:"sessions"`
+	UsageStats map[string]storedProfile `json:"usageStats"`
+	Profiles   map[string]storedKey     `json:"profiles"`
+}
+
+type storedKey struct {
+	Type     failover.CredentialType `json:"type"`
+	Provider string                  `json:"provider"`
 }
 
 type storedSession struct {
@@ -83,6 +88,21 @@ func (m moment) at(now time.Time) time.Time {
 	return now.Add(m.offset)
 }
 
+// choice is the stored override; half of one is kept as what it is.
+func (x storedSession) choice() sessions.Choice {
+	c := sessions.Choice{Model: llm.Ref{Provider: x.ProviderOverride, Model: x.ModelOverride}, Source: failover.Source(x.ModelOverrideSource)}
+	if (x.ProviderOverride == "") != (x.ModelOverride == "") {
+		return sessions.Choice{Broken: x.ProviderOverride + x.ModelOverride}
+	}
+	if c.Model == (llm.Ref{}) {
+		return sessions.Choice{}
+	}
+	if c.Source == "" {
+		c.Source = failover.FromLegacy
+	}
+	return c
+}
+
 // load puts state.json into the store.
 func (p *player) load() {
 	p.Helper()
@@ -96,12 +116,19 @@ func (p *player) load() {
 	if err := d.Decode(&s); err != nil {
 		p.fatalf("state.json: %v", err)
 	}
+	for _, id := range sortedNames(s.Profiles) {
+		k := s.Profiles[id]
+		if k.Provider == "" {
+			k.Provider = failover.ProviderOf(id)
+		}
+		known := slices.ContainsFunc(p.config.Auth.Profiles, func(c profileConfig) bool { return c.ID == id })
+		if !known {
+			p.config.Auth.Profiles = append(p.config.Auth.Profiles, profileConfig{ID: id, Provider: k.Provider, Mode: k.Type})
+		}
+	}
 	ctx, now := context.Background(), p.now()
 	for name, x := range s.Sessions {
-		c := sessions.Choice{Model: llm.Ref{Provider: x.ProviderOverride, Model: x.ModelOverride}, Source: failover.Source(x.ModelOverrideSource)}
-		if c.Model != (llm.Ref{}) && c.Source == "" {
-			c.Source = failover.FromLegacy
-		}
+		c := x.choice()
 		pins := map[string]string{}
 		if x.AuthProfileOverrideSource == "user" {
 			c.Lock = x.AuthProfileOverride

@@ -103,6 +103,7 @@ func play(t *testing.T, s *scenario, open func(func(string) error) stores) {
 		t.Fatal(err)
 	}
 	p.config = c
+	p.admins(s.lines)
 	defer p.kill() // also after a failure: the bubble must empty
 	for _, l := range s.lines {
 		p.line = l
@@ -292,17 +293,58 @@ func (p *player) do(cmd any) {
 			p.fatalf("%v", err)
 		}
 		p.config = next
+		p.admins(p.s.lines)
 		if err := p.house.configure(next); err != nil {
 			p.fatalf("%v", err)
 		}
 	case doRun:
 		p.command(c.args)
+	case doPatch:
+		p.patch(c)
+	case doReset:
+		if err := p.house.bot.Reset(context.Background(), p.session(c.session).Key); err != nil {
+			p.fatalf("%v", err)
+		}
 	default:
 		p.expect(cmd)
 		return
 	}
 	if !p.group {
 		synctest.Wait()
+	}
+}
+
+// patch changes a session as whoever administers sessions does.
+func (p *player) patch(c doPatch) {
+	p.Helper()
+	word := ""
+	for _, f := range c.fields {
+		switch f.name {
+		case "model":
+			word = f.value + word
+		case "profile":
+			word += "@" + f.value
+		default:
+			p.fatalf("a patch of %s is not there yet", f.name)
+		}
+	}
+	s := p.session(c.session)
+	if _, err := p.house.bot.SelectModel(context.Background(), s.Key, core.Target{Thread: p.thread(c.session)}, word); err != nil {
+		p.fatalf("%v", err)
+	}
+}
+
+// admins are the people whom the script calls admins.
+func (p *player) admins(lines []line) {
+	for _, l := range lines {
+		switch c := l.cmd.(type) {
+		case doUser:
+			if c.admin {
+				p.config.Admin.Users = append(p.config.Admin.Users, address{"fake", c.name})
+			}
+		case doTogether:
+			p.admins(c.lines)
+		}
 	}
 }
 
