@@ -199,60 +199,6 @@ func (t *turn) lostLock() string {
 	return lock
 }
 
-func (t *turn) isRetry() bool {
-	c, _, ok := core.ParseCommand(t.in.Message.Text)
-	return ok && c.Name == "retry"
-}
-
-// retry sets the history back to the last thing that somebody said.
-func (t *turn) retry() error {
-	for i := len(t.history) - 1; i >= 0; i-- {
-		if t.history[i].Message.Role == llm.User {
-			t.history = t.history[:i+1]
-			return nil
-		}
-	}
-	return &commandReply{nothingToRetryText}
-}
-
-// userEntry is the message as the transcript keeps it: the text as it was
-// written, and the pictures.
-func (t *turn) userEntry() Entry {
-	m := t.in.Message
-	msg := llm.Message{Role: llm.User}
-	text := m.Text
-	for _, a := range m.Attachments {
-		switch {
-		case a.Note != "":
-			text += fmt.Sprintf("\n[attachment %s: %s]", a.Name, a.Note)
-		case a.Image():
-			msg.Parts = append(msg.Parts, llm.Part{Image: &llm.Image{MIME: a.MIME, Data: a.Data}})
-		case strings.HasPrefix(a.MIME, "text/"):
-			text += fmt.Sprintf("\n[attachment %s]\n%s", a.Name, a.Data)
-		}
-	}
-	if text != "" {
-		msg.Parts = append([]llm.Part{{Text: text}}, msg.Parts...)
-	}
-	e := Entry{Turn: t.id, Message: msg, At: m.At}
-	if m.Thread().Shared() {
-		e.Speaker = m.Author.Name
-	}
-	return e
-}
-
-func (t *turn) hasImages() bool {
-	if len(t.history) == 0 {
-		return false
-	}
-	for _, p := range t.history[len(t.history)-1].Message.Parts {
-		if p.Image != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // answerIt runs the turn's model calls and tools.
 func (t *turn) answerIt(ctx context.Context, run *running) (err error) {
 	defer func() {

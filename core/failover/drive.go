@@ -130,32 +130,38 @@ func (t *Turn) Call(ctx context.Context, ask func(context.Context, llm.Client, l
 		if err != nil {
 			return t.stopped(err)
 		}
-		v, err := t.view(ctx)
-		if err != nil {
-			release()
-			return t.broke(err)
-		}
-		step := t.run.Next(v)
-		if step.Kind != Ask {
-			release()
-		}
-		switch step.Kind {
-		case GaveUp:
-			return Answer{}, step.Err
-		case Wait:
+		step, answer, done, err := t.step(ctx, release, ask)
+		switch {
+		case done:
+			return answer, err
+		case step.Kind == Wait:
 			t.report(ctx, false)
 			t.armStatus()
 			if err := t.wait(ctx, step.Until); err != nil {
 				return t.stopped(err)
 			}
-		case Ask:
-			answer, done, err := t.ask(ctx, step, ask)
-			release()
-			if done {
-				return answer, err
-			}
 		}
 	}
+}
+
+// step does the next step of the run, except for its waits, and gives the slot
+// back, also when ask panics. done is false when the run must be asked again.
+func (t *Turn) step(ctx context.Context, release func(), ask func(context.Context, llm.Client, llm.Ref) error) (step Step, answer Answer, done bool, err error) {
+	defer release()
+	v, err := t.view(ctx)
+	if err != nil {
+		answer, err = t.broke(err)
+		return step, answer, true, err
+	}
+	step = t.run.Next(v)
+	if step.Kind == GaveUp {
+		return step, Answer{}, true, step.Err
+	}
+	t.resumeStatus()
+	if step.Kind == Ask {
+		answer, done, err = t.ask(ctx, step, ask)
+	}
+	return step, answer, done, err
 }
 
 // ask makes one request and books its outcome. done is false when the run must
@@ -166,17 +172,22 @@ func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm
 		a, err := t.stopped(ctx.Err())
 		return a, true, err
 	}
+	var failure *llm.Error
 	ref := step.Attempt.Model
 	client, err := step.Profile.Client(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = ask(ctx, client, ref)
+	case !errors.As(err, &failure):
+		t.run.Unasked()
+		a, err := t.broke(err)
+		return a, true, err
 	}
 	v, verr := t.view(context.WithoutCancel(ctx))
 	if verr != nil {
 		a, err := t.broke(verr)
 		return a, true, err
 	}
-	var failure *llm.Error
 	switch {
 	case err == nil:
 		b, pin := t.run.Won(v)
@@ -195,7 +206,6 @@ func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm
 				return a, true, err
 			}
 		}
-		t.resumeStatus()
 		t.report(ctx, false)
 		return Answer{}, false, nil
 	}
@@ -349,7 +359,7 @@ func (t *Turn) sendStatus() {
 }
 
 // resumeStatus lets the notice go out after all when output had begun and was
-// taken back.
+// taken back, and the turn goes on.
 func (t *Turn) resumeStatus() {
 	t.mu.Lock()
 	t.status.suspended = t.run.tool
