@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// start runs the program in this process and returns what it printed.
+func start(t *testing.T) hint {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, write, io.Discard, []string{"-dir", t.TempDir()}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the program ended with %v", err)
+		}
+	})
+	var h hint
+	if err := json.NewDecoder(read).Decode(&h); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// order gives an order and reads the answer into out, unless that is nil.
+func (h hint) order(t *testing.T, method, path, body string, out any) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, h.Control+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(text, out); err != nil {
+			t.Fatalf("%s %s answers %d %s", method, path, resp.StatusCode, text)
+		}
+	}
+	return resp.StatusCode
+}
+
+// TestConversation starts the real bot with the environment as it was written,
+// and talks to it on both platforms.
+func TestConversation(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "understudy")
+	if out, err := exec.Command("go", "build", "-o", program, "../understudy").CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			t.Skip("NOT TESTED: there is no go tool to build the bot with")
+		}
+		t.Fatalf("building the bot: %v\n%s", err, out)
+	}
+	h := start(t)
+	runBot(t, program, h)
+
+	h.order(t, "POST", "/lead/queue", `{"model": "actor", "answers": [{"status": 429, "header": {"Retry-After": "600"}, "code": "rate_limit_error", "message": "slow down"}]}`, nil)
+	h.order(t, "POST", "/second/queue", `{"model": "double", "answers": [{"steps": [{"do": "say", "text": "I stand in."}]}]}`, nil)
+	h.order(t, "POST", "/fault", `{"platform": "slack", "request": "chat.postMessage", "drop": true}`, nil)
+	h.order(t, "POST", "/fault", `{"platform": "discord", "request": "POST /channels/*/messages", "status": 503, "perform": true}`, nil)
+	for _, platform := range []string{"discord", "slack"} {
+		var at said
+		h.order(t, "POST", "/say", `{"platform": "`+platform+`", "text": "@understudy hello"}`, &at)
+		if at.ID == "" || at.Thread != at.ID {
+			t.Fatalf("what was said went to %+v", at)
+		}
+		posts := h.posts(t, platform, at.Thread, 2)
+		if posts[0].Text != "I stand in." || !strings.Contains(posts[1].Text, "second/double") {
+			t.Errorf("%s shows %+v", platform, posts)
+		}
+	}
+	var requests []json.RawMessage
+	if h.order(t, "GET", "/requests?platform=slack", "", &requests); len(requests) == 0 {
+		t.Error("Slack was asked nothing")
+	}
+}
+
+// runBot starts the bot with the variables of the file that a shell reads.
+func runBot(t *testing.T, program string, h hint) {
+	t.Helper()
+	dir := filepath.Dir(h.Env["UNDERSTUDY_CONFIG"])
+	bot := exec.Command("/bin/sh", "-c", `set -a; . "$0"; set +a; exec "$1" run`, filepath.Join(dir, "env"), program)
+	bot.Dir = dir
+	bot.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "UNDERSTUDY_HTTP=off"}
+	var said strings.Builder
+	bot.Stderr = &said
+	if err := bot.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = bot.Process.Kill() // what it kept is thrown away
+		_ = bot.Wait()
+		if t.Failed() {
+			t.Logf("the bot said:\n%s", said.String())
+		}
+	})
+}
+
+// posts waits until the thread shows so many posts.
+func (h hint) posts(t *testing.T, platform, thread string, want int) []post {
+	t.Helper()
+	query := fmt.Sprintf("/posts?platform=%s&thread=%s&atLeast=%d", platform, thread, want)
+	var all []post
+	if h.order(t, "GET", query, "", &all); len(all) < want {
+		t.Fatalf("the thread shows %+v, want %d posts", all, want)
+	}
+	return all
+}
+
+func TestBadOrders(t *testing.T) {
+	h := start(t)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/say", `{"platform": "irc", "text": "hello"}`},
+		{"POST", "/say", `{"platform": "slack"}`},
+		{"POST", "/say", `{"platform": "slack", "text": "hello", "channel": "C1"}`},
+		{"POST", "/say", `{"platform": "discord", "text": "hello", "thread": "1"}`},
+		{"POST", "/say", `{"platform": "slack", "text": "hello", "txet": ""}`},
+		{"POST", "/fault", `{"platform": "slack", "request": "chat.update"}`},
+		{"POST", "/fault", `{"platform": "slack", "status": 500}`},
+		{"POST", "/fault", `{"platform": "discord", "request": "typing", "status": 500}`},
+		{"GET", "/posts?platform=irc", ""},
+		{"GET", "/posts?platform=discord&channel=1", ""},
+		{"GET", "/posts?platform=discord&atLeast=two", ""},
+		{"GET", "/requests", ""},
+		{"POST", "/lead/queue", `{"modle": "actor"}`},
+	} {
+		if status := h.order(t, c.method, c.path, c.body, nil); status != http.StatusBadRequest {
+			t.Errorf("%s %s %s is answered with %d", c.method, c.path, c.body, status)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Command understudy-fakes is a world for understudy to run in: a fake Discord,
+// a fake Slack and two scripted model providers, as one process on loopback. It
+// is for trying the product by hand, for crash runs and for measurements, and
+// is not shipped.
+//
+//	go run ./cmd/understudy-fakes -dir /tmp/fakes
+//
+// and, once it has printed its line, in another terminal
+//
+//	set -a; . /tmp/fakes/env; set +a
+//	go run ./cmd/understudy run
+//
+// It makes the folder, writes into it the configuration that leads understudy
+// here and the environment to start it with, and prints one line of JSON with
+// every address. The models are lead/actor, which speaks Messages, and its
+// fallback second/double, which speaks Chat Completions; both answer "ok" until
+// told otherwise. At the address called control it takes orders; bodies and
+// answers are JSON:
+//
+//	POST /say       {"platform": "discord", "text": "@understudy hello"} says it
+//	                as Ann in the first channel, and returns its id and the
+//	                thread that it opens; "channel", "thread" and "user" say
+//	                where else and who else. It waits for the bot to connect
+//	GET  /posts     ?platform=slack&thread=…: the bot's posts there; "channel"
+//	                says where else, "atLeast" waits for so many
+//	POST /fault     {"platform": "slack", "request": "chat.postMessage",
+//	                "status": 503} spoils the answer to the next such request, on
+//	                Discord to "POST /channels/*/messages". "retryAfter" seconds
+//	                make it a 429. "perform" carries the request out all the
+//	                same; so do "drop", which cuts the connection in place of
+//	                answering, and "hold", which never answers
+//	GET  /requests  ?platform=…: what the bot asked the platform, in order
+//	     /lead/…, /second/…: the provider's own remote control, see package
+//	                llmtest: queue, open, requests, counts
+//
+// For example, a fallback with its notice:
+//
+//	curl -d '{"model": "actor", "answers": [{"status": 529, "code": "overloaded_error"}]}' $FAKES_CONTROL/lead/queue
+//	curl -d '{"platform": "slack", "text": "@understudy hello"}' $FAKES_CONTROL/say
+//
+// It ends with SIGTERM or Ctrl-C.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Stdout, os.Stderr, os.Args[1:])
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	default:
+		fmt.Fprintln(os.Stderr, "understudy-fakes:", err)
+		os.Exit(1)
+	}
+}
+
+// run hosts everything until the context ends.
+func run(ctx context.Context, out, errs io.Writer, args []string) error {
+	var at addresses
+	f := flag.NewFlagSet("understudy-fakes", flag.ContinueOnError)
+	f.SetOutput(errs)
+	dir := f.String("dir", "", "where to write the configuration and the environment; a new folder if empty")
+	const free = "127.0.0.1:0"
+	f.StringVar(&at.control, "control", free, "address of the control interface")
+	f.StringVar(&at.discord, "discord", free, "address of the fake Discord")
+	f.StringVar(&at.slack, "slack", free, "address of the fake Slack")
+	f.StringVar(&at.lead, "lead", free, "address of the provider of lead/actor")
+	f.StringVar(&at.second, "second", free, "address of the provider of second/double")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return fmt.Errorf("%q is one word too many; -h shows the flags", f.Arg(0))
+	}
+	w, err := open(at)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	hint, err := w.describe(*dir)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(out).Encode(hint); err != nil {
+		return fmt.Errorf("printing the addresses: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
