@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"understudy/core"
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/core/llm/script"
+	"understudy/store"
+)
+
+// Run them with a number of turns, since one takes as long as its model:
+//
+//	go test -run '^$' -bench . -benchtime 500x ./cmd/understudy
+//
+// Everything is on loopback and in one process, the fakes too, whose work is
+// therefore part of what is measured.
+
+// BenchmarkHop measures a failover: from the last byte of the failing answer to
+// the arrival of the request at the next provider. Between them the failure is
+// classified and booked in the store. The floor is what a program does that
+// only sends the same body again. Connections are warm, turns come one at a
+// time.
+func BenchmarkHop(b *testing.B) {
+	w := newWorkshop(b)
+	w.leadFails = true
+	var hops, floors []time.Duration
+	for i := range b.N + 1 {
+		err := w.house.store.UpdateState(b.Context(), mainAgent, leadProfile, failover.Cleared)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.say(b, i, i)
+		w.await(b, i)
+		if err := w.house.idle(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		hop := w.hop()
+		w.bareFailover(b)
+		if i > 0 { // the first one opens the connections
+			hops, floors = append(hops, hop), append(floors, w.hop())
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	report(b, "hop", hops)
+	report(b, "floor", floors)
+	b.ReportMetric(float64(quantile(hops, 0.5))/float64(quantile(floors, 0.5)), "x-floor")
+}
+
+// BenchmarkTurn measures what a turn adds to the time that its model takes: from
+// the message at the handler to the post, without the time that the request was
+// at the provider. 50 turns begin in every second, over 64 threads, whether or
+// not earlier ones are done, and the model takes a second for each.
+func BenchmarkTurn(b *testing.B) {
+	w := newWorkshop(b)
+	w.thinking = time.Second
+	w.say(b, 0, 0) // opens the first connection
+	w.await(b, 0)
+	tick := time.NewTicker(time.Second / 50)
+	defer tick.Stop()
+	for i := 1; i <= b.N; i++ {
+		w.say(b, i, i%64)
+		<-tick.C
+	}
+	var added []time.Duration
+	for i := 1; i <= b.N; i++ {
+		added = append(added, w.await(b, i))
+	}
+	b.ReportMetric(0, "ns/op")
+	report(b, "added", added)
+}
+
+// BenchmarkTurns64 measures how many turns are done in a second when each of 64
+// threads gets its next message as soon as it has its answer, and the model
+// takes no time.
+func BenchmarkTurns64(b *testing.B) {
+	w := newWorkshop(b)
+	w.say(b, 0, 0)
+	w.await(b, 0)
+	turns := make(chan int)
+	var threads sync.WaitGroup
+	b.ResetTimer()
+	for thread := range 64 {
+		threads.Go(func() {
+			for i := range turns {
+				w.say(b, i, thread)
+				w.await(b, i)
+			}
+		})
+	}
+	for i := 1; i <= b.N; i++ {
+		turns <- i
+	}
+	close(turns)
+	threads.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+}
+
+func report(b *testing.B, what string, all []time.Duration) {
+	b.ReportMetric(float64(quantile(all, 0.5).Nanoseconds())/1e3, what+"-p50-us")
+	b.ReportMetric(float64(quantile(all, 0.99).Nanoseconds())/1e3, what+"-p99-us")
+}
+
+func quantile(all []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+// workshop is a house on a real store with its providers on loopback. Its
+// platform is in the process and takes no time.
+type workshop struct {
+	house         *house
+	lead, standIn *httptest.Server
+	leadFails     bool
+	thinking      time.Duration // before every answer
+	client        *http.Client  // of the bare failover
+	body          []byte        // of the last request to the lead
+
+	mu     sync.Mutex
+	failed time.Time // when the last byte of the last failure left
+	hopped time.Time // when the stand-in was asked last
+	turns  map[int]*benchTurn
+}
+
+func newWorkshop(b *testing.B) *workshop {
+	b.Helper()
+	w := &workshop{
+		client: &http.Client{Transport: &http.Transport{}},
+		turns:  map[int]*benchTurn{},
+	}
+	b.Cleanup(w.client.CloseIdleConnections)
+	w.lead = httptest.NewServer(http.HandlerFunc(w.askLead))
+	b.Cleanup(w.lead.Close)
+	w.standIn = httptest.NewServer(http.HandlerFunc(w.askStandIn))
+	b.Cleanup(w.standIn.Close)
+
+	c, err := parseConfig("understudy.jsonc", fmt.Appendf(nil, `{
+		"agents": {"defaults": {"model": {"primary": %q, "fallbacks": [%q]}}},
+		"models": {"providers": {"lead": {"baseUrl": %q}, "second": {"baseUrl": %q}}},
+	}`, leadModel, standInModel, w.lead.URL+"/v1", w.standIn.URL+"/v1"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	st, err := store.Open(b.Context(), store.Options{Path: filepath.Join(b.TempDir(), "understudy.db"), Exclusive: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	transport := llm.NewTransport(nil, c.Timeouts.request())
+	b.Cleanup(transport.CloseIdle)
+	key := []core.Secret{core.NewSecret("key")}
+	w.house, err = build(parts{
+		config: c, store: st, platform: func(core.Thread) (core.Platform, bool) { return w, true },
+		client: c.clients(transport, &script.Script{}), keys: map[string][]core.Secret{"lead": key, "second": key},
+		known: c.providerKnown, keyless: c.providerKeyless, unknown: c.unknown, maxTurns: 64,
+		log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := w.house.open(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := w.house.shut(time.Second); err != nil {
+			b.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *workshop) askLead(rw http.ResponseWriter, r *http.Request) {
+	if !w.leadFails {
+		w.answer(rw, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body) // what was cut off fails the turn
+	const failure = `{"error":{"message":"Overloaded","type":"overloaded_error"}}`
+	rw.Header().Set("Content-Type", "application/json")
+	rw.Header().Set("Content-Length", strconv.Itoa(len(failure)))
+	rw.WriteHeader(529)
+	w.mu.Lock()
+	w.body, w.failed = body, time.Now()
+	w.mu.Unlock()
+	_, _ = io.WriteString(rw, failure)
+}
+
+func (w *workshop) askStandIn(rw http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	w.mu.Lock()
+	w.hopped = now
+	w.mu.Unlock()
+	w.answer(rw, r)
+}
+
+// hop is the time from the last failure to the request that followed it.
+func (w *workshop) hop() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hopped.Sub(w.failed)
+}
+
+var turnName = regexp.MustCompile(`turn (\d+)`)
+
+// answer says back the name of the turn, which is the last thing in a request.
+func (w *workshop) answer(rw http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	body, _ := io.ReadAll(r.Body)
+	names := turnName.FindAllSubmatch(body, -1)
+	if len(names) == 0 {
+		http.Error(rw, "no turn is named", http.StatusBadRequest)
+		return
+	}
+	name := names[len(names)-1]
+	turn, _ := strconv.Atoi(string(name[1])) // it is digits
+	select {
+	case <-time.After(w.thinking):
+	case <-r.Context().Done():
+		return
+	}
+	w.mu.Lock()
+	w.turns[turn].away = time.Since(begun)
+	w.mu.Unlock()
+	rw.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(rw, `data: {"choices":[{"index":0,"delta":{"content":%q}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+`, name[0])
+}
+
+// bareFailover sends the last body to the lead and, since that fails, to the
+// stand-in.
+func (w *workshop) bareFailover(b *testing.B) {
+	for _, url := range []string{w.lead.URL, w.standIn.URL} {
+		resp, err := w.client.Post(url+"/v1/chat/completions", "application/json", bytes.NewReader(w.body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// benchTurn is one turn on its way.
+type benchTurn struct {
+	begun time.Time
+	away  time.Duration  // at the provider
+	ended chan time.Time // when it was posted
+}
+
+// say gives the message of a turn to the house.
+func (w *workshop) say(b *testing.B, turn, thread int) {
+	m := core.Message{
+		ID: fmt.Sprint(turn), Text: fmt.Sprint("turn ", turn), Author: core.Author{ID: "ann", Name: "Ann"}, At: time.Now(), Addressed: true,
+		Target: core.Target{Thread: core.Thread{Platform: "bench", Account: "default", Channel: fmt.Sprint(thread), Kind: core.KindThread}},
+	}
+	w.mu.Lock()
+	w.turns[turn] = &benchTurn{begun: time.Now(), ended: make(chan time.Time, 1)}
+	w.mu.Unlock()
+	if err := w.house.bot.Message(b.Context(), m); err != nil {
+		b.Error(err)
+	}
+}
+
+// await waits for the answer of a turn and returns what the turn took beside
+// the time at the provider.
+func (w *workshop) await(b *testing.B, turn int) time.Duration {
+	w.mu.Lock()
+	t := w.turns[turn]
+	w.mu.Unlock()
+	select {
+	case ended := <-t.ended:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return ended.Sub(t.begun) - t.away
+	case <-time.After(patience):
+		b.Errorf("turn %d has no answer", turn)
+		return 0
+	}
+}
+
+// The rest makes the workshop a platform.
+
+func (w *workshop) Limits() core.Limits {
+	return core.Limits{MaxText: 2000, Count: utf8.RuneCountInString, MaxParts: 10, FirstPreview: time.Second, EditEvery: 1200 * time.Millisecond}
+}
+
+func (w *workshop) Post(_ context.Context, p core.Post) (core.Posted, error) {
+	now := time.Now()
+	if name := turnName.FindStringSubmatch(p.Text); p.Kind == core.PostAnswer && name != nil {
+		turn, _ := strconv.Atoi(name[1]) // it is digits
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.turns[turn].ended <- now
+	}
+	return core.Posted{ID: p.Nonce, Linked: p.Link}, nil
+}
+
+func (w *workshop) Edit(context.Context, string, core.Post) error     { return nil }
+func (w *workshop) Delete(context.Context, core.Target, string) error { return nil }
+func (w *workshop) Working(context.Context, core.Target, bool) error  { return nil }
