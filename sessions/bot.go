@@ -111,8 +111,10 @@ func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 		case r.Post.Kind != core.PostAnswer:
 		case goesOn[r.Turn]:
 			b.previews[r.Turn] = append(b.previews[r.Turn], r)
-		case r.State == delivery.Preview:
-			orphans = append(orphans, r) // of a turn that ended otherwise
+		case r.State == delivery.Preview && r.Post.Text == "":
+			// Of a turn that ended otherwise. One with a text was committed
+			// as an answer; the Sender completes it.
+			orphans = append(orphans, r)
 		}
 	}
 	for _, in := range waiting {

@@ -13,6 +13,18 @@ func (t *turn) isRetry() bool {
 	return ok && c.Name == "retry"
 }
 
+// resume sets the history back to the message of this turn, if an earlier run
+// of it has stored that: what was said afterwards is no part of the question.
+func (t *turn) resume() bool {
+	for i := len(t.history) - 1; i >= 0; i-- {
+		if e := t.history[i]; e.Turn == t.id && e.Message.Role == llm.User {
+			t.history, t.resumed = t.history[:i+1], true
+			return true
+		}
+	}
+	return false
+}
+
 // retry sets the history back to the last thing that somebody said.
 func (t *turn) retry() error {
 	for i := len(t.history) - 1; i >= 0; i-- {

@@ -26,6 +26,9 @@ type turn struct {
 	sel   selected
 	plan  failover.Plan
 	image bool // the chain is the one for images, not the session's
+	// resumed: an earlier run of this turn has put the message into the
+	// transcript.
+	resumed bool
 
 	history []Entry // what was said before and the message itself
 	entries []Entry // what this turn adds
@@ -116,7 +119,7 @@ func (t *turn) begin(ctx context.Context) error {
 		if err := t.retry(); err != nil {
 			return err
 		}
-	} else if t.in.Turn == "" {
+	} else if !t.resume() {
 		t.history = append(t.history, t.userEntry())
 	}
 	if t.hasImages() {
@@ -162,7 +165,7 @@ func (t *turn) store(ctx context.Context) error {
 			}
 		}
 		tx.Begin(t.in.Key, t.id)
-		if t.in.Turn == "" && !t.isRetry() {
+		if !t.resumed && !t.isRetry() {
 			tx.Append(t.sess.Transcript, t.userEntry())
 		}
 		return nil
