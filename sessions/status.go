@@ -102,7 +102,7 @@ func (c *call) why() (string, error) {
 	if !ok {
 		return noTurnText, nil
 	}
-	lines := []string{fmt.Sprintf("Last turn, %s: selected %s (%s), %s.", t.Started.UTC().Format("15:04:05 MST"), t.Selected, t.Source, t.Outcome)}
+	lines := []string{fmt.Sprintf("Turn %s, %s: selected %s (%s), %s.", t.ID, t.Started.UTC().Format("15:04:05 MST"), t.Selected, t.Source, t.Outcome)}
 	for _, l := range notices.Why(t.Attempts) {
 		lines = append(lines, "• "+l)
 	}

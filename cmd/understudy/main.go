@@ -33,27 +33,17 @@ func misuse(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 var errFailed = errors.New("failed")
 
 var subcommands = map[string]func(context.Context, console, []string) error{
-	"run":     runBot,
-	"chat":    chatCommand,
-	"auth":    authCommand,
-	"slack":   slackCommand,
-	"health":  health,
-	"version": showVersion,
-	"help":    func(_ context.Context, c console, _ []string) error { fmt.Fprint(c.out, usage); return nil },
+	"run":      runBot,
+	"chat":     chatCommand,
+	"check":    check,
+	"auth":     authCommand,
+	"classify": classify,
+	"explain":  explain,
+	"slack":    slackCommand,
+	"health":   health,
+	"version":  showVersion,
+	"help":     func(_ context.Context, c console, _ []string) error { fmt.Fprint(c.out, usage); return nil },
 }
-
-const usage = `understudy answers on Discord and Slack, whoever fails.
-
-  understudy chat                    talk in the terminal; needs no key and no network
-  understudy chat -m TEXT [--json]   say one thing and print what happens
-  understudy run                     answer on Discord and Slack
-  understudy auth clear PROFILE      lift the blocks of a credential, also while run is up
-  understudy slack manifest          print the app manifest to paste into Slack
-  understudy health                  ask a running bot whether it is ready
-  understudy version
-
-Flags of a command: understudy COMMAND -h. Settings: docs/configuration.md.
-`
 
 func main() {
 	os.Exit(run(context.Background(), console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))

@@ -123,3 +123,19 @@ func boolInt(b bool) int {
 	}
 	return 0
 }
+
+// Ranked is a profile with what blocks it.
+type Ranked struct {
+	Profile Profile
+	Block   Block // not Live for a free profile
+}
+
+// Ranked are the profiles in the order in which a new session would ask them
+// for the model.
+func (ps Profiles) Ranked(states map[string]State, model string, now time.Time) []Ranked {
+	var list []Ranked
+	for _, r := range rank(ps, states, model, "", now, nil) {
+		list = append(list, Ranked{r.Profile, r.block})
+	}
+	return list
+}
