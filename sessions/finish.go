@@ -82,7 +82,7 @@ func (t *turn) end(errorRow *delivery.Row) {
 }
 
 // finishCommand ends a turn that turned out to be a command with nothing to do.
-func (t *turn) finishCommand(_ context.Context, text string) {
+func (t *turn) finishCommand(text string) {
 	t.commitOnly(func(tx Tx) []delivery.Row {
 		return tx.Queue(t.row(core.PostCommand, 0, text))
 	})
@@ -113,9 +113,6 @@ func (t *turn) answered() {
 // the change calls for.
 func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
 	s.Active = t.answer.Model
-	if s.Choice == t.sess.Choice {
-		s.Fresh = false
-	}
 	provider := t.answer.Model.Provider
 	if t.answer.Pin && s.Pins[provider] == "" {
 		s.Pins = maps.Clone(s.Pins)
@@ -131,8 +128,8 @@ func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
 		return nil
 	}
 	var text string
-	s.Notice, text = notices.Next(s.Notice, notices.Outcome{
-		Turn: t.id, Selected: t.sel.Model, Active: t.answer.Model,
+	s.Notice, text = notices.Next(t.before(s.Notice), notices.Outcome{
+		Turn: t.id, Selected: t.selected(), Active: t.answer.Model,
 		Attempts: t.record.Attempts, At: t.b.Now(),
 	})
 	if text == "" {
@@ -164,7 +161,7 @@ func (t *turn) commit(change func(Tx) []delivery.Row) {
 func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 	var rows []delivery.Row
 	for try := 0; ; try++ {
-		err := t.b.Store.Commit(context.WithoutCancel(t.b.base), t.in.Session, 0, func(tx Tx) error {
+		err := t.commitWith(context.WithoutCancel(t.b.base), func(tx Tx) error {
 			rows = change(tx)
 			tx.Settle(t.in.Key)
 			return nil

@@ -25,6 +25,7 @@ type turn struct {
 	sess  Session // as it was when the turn began
 	sel   selected
 	plan  failover.Plan
+	auto  auto
 	image bool // the chain is the one for images, not the session's
 	// resumed: an earlier run of this turn has put the message into the
 	// transcript.
@@ -36,6 +37,7 @@ type turn struct {
 	chain   *failover.Turn
 	text    strings.Builder // of the answer so far, since it was last discarded
 	reply   llm.Message     // of the last call
+	spent   llm.Usage       // by the last call
 	usage   llm.Usage       // of the whole turn
 	answer  failover.Answer // of the last call
 	record  Turn
@@ -68,18 +70,33 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 	working := b.Sender.Working(in.Message.Target)
 	defer working()
 
-	err := t.begin(ctx)
-	var skip *commandReply
-	if errors.As(err, &skip) {
-		working()
-		t.finishCommand(ctx, skip.text)
-		return
-	}
+	err := b.guard("a turn panicked", t.id, func() error { return t.begin(ctx) })
 	if err == nil {
-		err = t.answerIt(ctx, run)
+		err = b.guard("a turn panicked", t.id, func() error { return t.answerIt(ctx, run) })
 	}
 	working()
-	t.finish(ctx, err)
+	// A panic at the end leaves the message in the inbox.
+	_ = b.guard("the end of a turn panicked", t.id, func() error {
+		var skip *commandReply
+		if errors.As(err, &skip) {
+			t.finishCommand(skip.text)
+		} else {
+			t.finish(ctx, err)
+		}
+		return nil
+	})
+}
+
+// guard turns a panic into an error, so that it ends what it happened in and
+// nothing else.
+func (b *Bot) guard(what, id string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			b.Log.Error(what, "id", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = errors.New("a fault of the program, see the log")
+		}
+	}()
+	return f()
 }
 
 // commandReply ends a turn with the text of a command instead of an answer.
@@ -104,6 +121,9 @@ func (t *turn) begin(ctx context.Context) error {
 	t.sel = t.set.resolve(key.Agent, sess.Choice)
 	t.plan = t.set.plan(key, t.id, sess, t.sel)
 	t.plan.Started = t.record.Started
+	if t.sel.Source == failover.FromAuto {
+		t.autoPlan()
+	}
 	t.record.Selected, t.record.Source = t.sel.Model, t.sel.Source
 	if t.sel.Model == (llm.Ref{}) {
 		return &plainError{noModelText}
@@ -148,10 +168,16 @@ func (t *turn) store(ctx context.Context) error {
 		if s.Pending != nil && t.sess.Pending != nil && s.Pending.ID == t.sess.Pending.ID {
 			s.Pending = nil // this turn starts with that choice
 		}
+		if s.Choice == t.sess.Choice {
+			s.Fresh = false
+		}
 		s.Target, s.LastActive = t.in.Message.Target, t.record.Started
 		tx.SetSession(s)
 		if s.Choice == t.sess.Choice {
 			switch {
+			case t.auto.probing:
+				s.Choice.Probed = t.record.Started
+				tx.SetChoice(s.Choice)
 			case why != "":
 				tx.SetChoice(Choice{})
 			case lost != "" || broken != "":
@@ -178,6 +204,9 @@ func (t *turn) store(ctx context.Context) error {
 		model, _ := t.set.agent(t.in.Session.Agent).Policy.Resolve()
 		return &plainError{impossibleText(t.sess.Choice.Model, why, model)}
 	}
+	if t.auto.probing {
+		t.sess.Choice.Probed = t.record.Started
+	}
 	if lost != "" {
 		t.sel.Lock, t.plan.Lock = "", ""
 	}
@@ -203,13 +232,7 @@ func (t *turn) lostLock() string {
 }
 
 // answerIt runs the turn's model calls and tools.
-func (t *turn) answerIt(ctx context.Context, run *running) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			t.b.Log.ErrorContext(ctx, "a turn panicked", "turn", t.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = errors.New("a fault of the program, see the log")
-		}
-	}()
+func (t *turn) answerIt(ctx context.Context, run *running) error {
 	t.b.mu.Lock()
 	previews := t.b.previews[t.id]
 	delete(t.b.previews, t.id)
@@ -228,12 +251,13 @@ func (t *turn) answerIt(ctx context.Context, run *running) (err error) {
 	})
 	defer t.chain.End()
 	for round := 0; ; round++ {
-		t.answer, err = t.chain.Call(ctx, t.ask)
+		answer, err := t.chain.Call(ctx, t.ask)
 		if err != nil {
 			return err
 		}
+		t.answer = answer
 		t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model,
-			Profile: t.answer.Profile, Usage: t.usage, At: t.b.Now()})
+			Profile: t.answer.Profile, Usage: t.spent, At: t.b.Now()})
 		calls := callsOf(t.reply)
 		if len(calls) == 0 {
 			return nil
@@ -264,6 +288,7 @@ func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 			t.say(ev.Text)
 		case llm.DoneEvent:
 			t.reply, done = ev.Reply, true
+			t.spent = ev.Usage
 			t.usage = t.usage.Add(ev.Usage)
 		}
 	}

@@ -31,6 +31,8 @@ type storedSession struct {
 	ModelOverrideSource       string `json:"modelOverrideSource"`
 	AuthProfileOverride       string `json:"authProfileOverride"`
 	AuthProfileOverrideSource string `json:"authProfileOverrideSource"`
+	OriginProvider            string `json:"modelOverrideFallbackOriginProvider"`
+	OriginModel               string `json:"modelOverrideFallbackOriginModel"`
 }
 
 type storedWindow struct {
@@ -100,6 +102,7 @@ func (x storedSession) choice() sessions.Choice {
 	if c.Source == "" {
 		c.Source = failover.FromLegacy
 	}
+	c.Origin = llm.Ref{Provider: x.OriginProvider, Model: x.OriginModel}
 	return c
 }
 
