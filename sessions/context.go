@@ -24,10 +24,18 @@ func (t *turn) request(ref llm.Ref) llm.Request {
 	for _, x := range t.agent.Tools {
 		req.Tools = append(req.Tools, x.Spec())
 	}
-	spent := tokens(len(system)) + req.MaxTokens
-	all := append(superseded(t.history), t.entries...)
-	req.Messages = messages(fit(all, t.set.Window(ref)*8/10-spent))
+	req.Messages = t.messages(ref)
+	for _, r := range t.repairs {
+		req.Messages, _ = r.Apply(req.Messages)
+	}
 	return req
+}
+
+// messages is the conversation, fitted to the window of ref.
+func (t *turn) messages(ref llm.Ref) []llm.Message {
+	spent := tokens(len(t.agent.System)+len(sharedPrompt)) + t.agent.MaxTokens
+	all := append(superseded(t.history), t.entries...)
+	return messages(fit(all, t.set.Window(ref)*8/10-spent))
 }
 
 // sharedPrompt explains how speakers are told apart. The line is data that this

@@ -39,6 +39,8 @@ type turn struct {
 	reply   llm.Message     // of the last call
 	spent   llm.Usage       // by the last call
 	usage   llm.Usage       // of the whole turn
+	asked   llm.Ref         // whom the last request went to
+	repairs []llm.Repair    // that its history needs
 	answer  failover.Answer // of the last call
 	record  Turn
 	// statusRow is the status notice, once it was sent. The chain's End waits
@@ -247,6 +249,7 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		Taken:     t.taken,
 		Changed:   run.changed,
 		Status:    t.status,
+		Mend:      t.mend,
 		Attempted: t.attempted,
 	})
 	defer t.chain.End()
@@ -277,6 +280,9 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 // ask makes one request; see [failover.Turn.Call].
 func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 	t.reply = llm.Message{}
+	if ref != t.asked {
+		t.asked, t.repairs = ref, nil
+	}
 	done := false
 	for ev, err := range client.Stream(ctx, t.request(ref)) {
 		if err != nil {
@@ -354,6 +360,19 @@ func (t *turn) status(ctx context.Context) {
 		t.b.Log.WarnContext(ctx, "the status notice was not sent", "turn", t.id, "err", err)
 	}
 	t.statusRow = &row
+}
+
+// mend notes a repair for the rest of this call. What is stored stays as it is.
+func (t *turn) mend(e *llm.Error) bool {
+	r, ok := llm.RepairFor(e)
+	if !ok {
+		return false
+	}
+	if _, changes := r.Apply(t.messages(t.asked)); !changes {
+		return false
+	}
+	t.repairs = append(t.repairs, r)
+	return true
 }
 
 func (t *turn) attempted(a failover.Attempt) {

@@ -64,6 +64,9 @@ type Hooks struct {
 	Changed <-chan struct{}
 	// Status sends the status notice. It has 5 s.
 	Status func(context.Context)
+	// Mend changes the request so that what a provider refused it for is gone,
+	// and reports whether it could: then the same candidate is asked once more.
+	Mend func(*llm.Error) bool
 	// Attempted is told of every attempt once its outcome is known.
 	Attempted func(Attempt)
 }
@@ -197,6 +200,9 @@ func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm
 		}
 		t.report(ctx, true)
 		return Answer{Model: ref, Profile: step.Profile.ID, Pin: pin}, true, nil
+	case errors.As(err, &failure) && t.mend(v.Now, failure):
+		t.report(ctx, false)
+		return Answer{}, false, nil
 	case errors.As(err, &failure):
 		shown := t.hooks.Discard != nil && !t.hooks.Discard()
 		b := t.run.Failed(v, failure, shown)
@@ -211,6 +217,11 @@ func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm
 	}
 	a, err := t.broke(err)
 	return a, true, err
+}
+
+// mend asks the owner to mend a refused request.
+func (t *Turn) mend(now time.Time, e *llm.Error) bool {
+	return e.Reason == llm.Format && t.hooks.Mend != nil && !t.run.mended && t.hooks.Mend(e) && t.run.Mended(now, e)
 }
 
 // view reads what the run decides on.

@@ -84,7 +84,8 @@ type Run struct {
 	rotated  map[llm.Reason]int
 	rotate   bool      // another profile of it may be asked
 	notUntil time.Time // pause before a rotation
-	keep     string    // the profile that answered the last call
+	keep     string    // the profile that answered the last call, or is asked again
+	mended   bool      // it was asked once more with a mended request
 
 	// Of this pass.
 	causes     []llm.Reason
@@ -151,7 +152,7 @@ func (r *Run) beginPass(kind passKind) {
 
 func (r *Run) beginCandidate() {
 	r.asked, r.failed, r.rotated = 0, map[string]bool{}, map[llm.Reason]int{}
-	r.rotate, r.notUntil, r.keep = false, time.Time{}, ""
+	r.rotate, r.notUntil, r.keep, r.mended = false, time.Time{}, "", false
 }
 
 func (r *Run) candidate() llm.Ref { return r.plan.Chain[r.at] }
@@ -219,7 +220,7 @@ func (r *Run) Won(v View) (b Booking, pin bool) {
 	f.attempt.Won = true
 	r.attempts = append(r.attempts, f.attempt)
 	r.wonDecision(f.attempt)
-	r.keep = f.profile.ID
+	r.keep, r.mended = f.profile.ID, false
 	r.statusFrom = time.Time{}
 	ps := v.Profiles(f.attempt.Model.Provider)
 	pin = mayPin(ps, v.States, f.attempt.Model.Model, f.profile.ID, v.Now)
@@ -255,6 +256,21 @@ func (r *Run) Failed(v View, e *llm.Error, shown bool) Booking {
 		}
 	}
 	return b
+}
+
+// Mended books that the request in flight was refused for a fault that could
+// be mended: the same candidate is asked once more with the same profile. It
+// reports false, and books nothing, when that was done already.
+func (r *Run) Mended(now time.Time, e *llm.Error) bool {
+	if r.mended {
+		return false
+	}
+	f := r.land(now)
+	a := f.attempt
+	a.Reason, a.Status, a.Code, a.Detail = e.Reason, e.Status, e.Code, e.Detail
+	r.attempts = append(r.attempts, a)
+	r.mended, r.keep = true, f.profile.ID
+	return true
 }
 
 // Booked tells the run which window a booking led to, so that it knows its

@@ -43,5 +43,5 @@ func (p Plan) Bound(profiles func(llm.Ref) int) int {
 		n += max(1, profiles(ref))
 	}
 	later := 2*maxOverloadRetries + 1
-	return n + later*len(p.Chain) + maxSwitches
+	return 2*(n+later*len(p.Chain)) + maxSwitches // each may be mended once
 }
