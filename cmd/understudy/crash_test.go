@@ -40,6 +40,7 @@ func TestProcess(t *testing.T) {
 			{"second start", secondStart},
 			{"stopped", stopped},
 			{"stopped without an answer", stoppedWithoutAnswer},
+			{"stopped alone", stoppedAlone},
 		} {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
 				c.test(t, &machine{stand: newStand(t, newTown(t)), program: program})
@@ -343,6 +344,14 @@ func stoppedWithoutAnswer(t *testing.T, m *machine) {
 	m.terminate()
 	m.ended()
 	k.nothingElse()
+}
+
+// stoppedAlone: a platform that is gone does not hold up the end.
+func stoppedAlone(t *testing.T, m *machine) {
+	m.start()
+	m.towns[0].Close()
+	m.terminate()
+	m.ended()
 }
 
 // asked waits until the lead has got that many requests.

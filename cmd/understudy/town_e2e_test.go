@@ -30,6 +30,7 @@ type town interface {
 	// a post that is dropped never comes.
 	hold() (done <-chan struct{}, drop func())
 	key(thread string) core.Key
+	Close()
 }
 
 // shown is a post of the bot as it stands now.
