@@ -333,7 +333,11 @@ func (t *turn) pending(ctx context.Context) (failover.Switch, bool, error) {
 	}
 	sel := t.set.resolve(t.in.Session.Agent, s.Choice)
 	t.sel = sel
-	return failover.Switch{ID: s.Pending.ID, Model: sel.Model, Lock: sel.Lock}, true, nil
+	to := failover.Switch{ID: s.Pending.ID, Model: sel.Model, Lock: sel.Lock}
+	if sel.Source != failover.FromUser {
+		to.Source, to.Chain = sel.Source, t.set.agent(t.in.Session.Agent).Policy.Chain(sel.Model, sel.Source)
+	}
+	return to, true, nil
 }
 
 // taken clears the mark that was acted on, and no newer one.

@@ -76,6 +76,11 @@ type Switch struct {
 	ID    string
 	Model llm.Ref
 	Lock  string
+	// Chain and its Source are set where the choice is no model by name: the
+	// default was asked for, or another profile only. Otherwise Model is asked
+	// alone.
+	Chain  []llm.Ref
+	Source Source
 }
 
 // Turn drives the run of one turn in time. End must be called.
@@ -289,7 +294,7 @@ func (t *Turn) takeSwitch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.run.Switch(v, s.Model, s.Lock)
+	t.run.Switch(v, s)
 	return t.hooks.Taken(ctx, s.ID)
 }
 

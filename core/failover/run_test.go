@@ -331,7 +331,7 @@ func TestSwitch(t *testing.T) {
 	t.Run("to a later candidate goes straight there", func(t *testing.T) {
 		w := newWorld("a:p", "b:p", "c:p", "d:p")
 		r := begin(w)
-		r.Switch(w.view(), ref("c/m3"), "")
+		r.Switch(w.view(), Switch{Model: ref("c/m3")})
 		won, err := w.play(t, r)
 		if err != nil || won.Model != ref("c/m3") || won.Pass != 1 {
 			t.Fatal(won, err)
@@ -341,7 +341,7 @@ func TestSwitch(t *testing.T) {
 	t.Run("to another model starts a chain of it alone", func(t *testing.T) {
 		w := newWorld("a:p", "b:p", "c:p", "d:p")
 		r := begin(w)
-		r.Switch(w.view(), ref("d/m4"), "")
+		r.Switch(w.view(), Switch{Model: ref("d/m4")})
 		w.answer = script(map[string]string{"d/m4": "billing"})
 		_, err := w.play(t, r)
 		if err == nil || !err.Plan.Strict() {
@@ -349,11 +349,37 @@ func TestSwitch(t *testing.T) {
 		}
 		w.expect(t, "d/m4@d:p+0s")
 	})
+	t.Run("of the profile alone keeps the chain", func(t *testing.T) {
+		w := newWorld("a:p", "a:p2", "b:p", "c:p", "d:p")
+		r := NewRun(w.plan(FromDefault, "a/m1", "b/m2"), w.rules, w.throttles, w.skips)
+		r.Next(w.view())
+		w.book(r, r.Failed(w.view(), fails(llm.Billing), false))
+		w.answer = script(map[string]string{"a/m1": "billing"})
+		r.Switch(w.view(), Switch{Model: ref("a/m1"), Lock: "a:p2", Source: FromDefault, Chain: refs("a/m1", "b/m2")})
+		won, err := w.play(t, r)
+		if err != nil || won.Model != ref("b/m2") {
+			t.Fatal(won, err)
+		}
+		w.expect(t, "a/m1@a:p2+0s", "b/m2@b:p+0s")
+	})
+	t.Run("to the default takes its chain", func(t *testing.T) {
+		w := newWorld("a:p", "b:p", "c:p", "d:p")
+		w.answer = script(map[string]string{"d/m4": "overloaded", "a/m1": "billing"})
+		r := NewRun(w.plan(FromUser, "d/m4"), w.rules, w.throttles, w.skips)
+		r.Next(w.view())
+		w.book(r, r.Failed(w.view(), fails(llm.Overloaded), false))
+		r.Switch(w.view(), Switch{Model: ref("a/m1"), Source: FromDefault, Chain: refs("a/m1", "b/m2")})
+		won, err := w.play(t, r)
+		if err != nil || won.Model != ref("b/m2") || r.Plan().Strict() {
+			t.Fatal(won, err)
+		}
+		w.expect(t, "a/m1@a:p+0s", "b/m2@b:p+0s")
+	})
 	t.Run("a sixth ends the turn", func(t *testing.T) {
 		w := newWorld("a:p", "b:p", "c:p", "d:p")
 		r := begin(w)
 		for i := range 6 {
-			r.Switch(w.view(), ref([]string{"d/m4", "b/m2"}[i%2]), "")
+			r.Switch(w.view(), Switch{Model: ref([]string{"d/m4", "b/m2"}[i%2])})
 		}
 		if s := r.Next(w.view()); s.Kind != GaveUp || !s.Err.TooManySwitches {
 			t.Fatalf("%+v", s)

@@ -6,10 +6,11 @@ import (
 	"understudy/core/llm"
 )
 
-// Switch takes up a model that the user chose while the turn runs. A later
-// candidate is gone to directly; any other model starts a chain of its own.
-// Either way nothing follows it, for it is a user's choice.
-func (r *Run) Switch(v View, to llm.Ref, lock string) {
+// Switch takes up what the user chose while the turn runs. A later candidate is
+// gone to directly; any other model starts a chain of its own. Nothing follows
+// a model that was chosen by name. Where only the profile changed, the chain
+// goes on with it.
+func (r *Run) Switch(v View, s Switch) {
 	from := r.plan.Chain[min(r.at, len(r.plan.Chain)-1)]
 	r.attempts = append(r.attempts, Attempt{Model: from, Pass: r.pass, At: v.Now, Switched: true})
 	r.switches++
@@ -17,11 +18,19 @@ func (r *Run) Switch(v View, to llm.Ref, lock string) {
 		r.lost = &SummaryError{Plan: r.plan, Attempts: r.attempts, TooManySwitches: true, Started: r.plan.Started, Ended: v.Now}
 		return
 	}
-	r.decideSwitch(from, to)
-	r.plan.Source, r.plan.Lock, r.plan.Fresh, r.freshUsed = FromUser, lock, true, false
+	r.decideSwitch(from, s.Model)
+	source, chain := FromUser, []llm.Ref{s.Model}
+	if len(s.Chain) > 0 {
+		source, chain = s.Source, s.Chain
+	}
+	r.plan.Source, r.plan.Lock, r.plan.Fresh, r.freshUsed = source, s.Lock, source == FromUser, false
+	if slices.Equal(chain, r.plan.Chain) {
+		r.beginCandidate()
+		return
+	}
 	begun := slices.ContainsFunc(r.attempts, func(a Attempt) bool { return !a.Switched })
-	j := slices.Index(r.plan.Chain[min(r.at, len(r.plan.Chain)):], to)
-	r.plan.Chain, r.at = []llm.Ref{to}, 0
+	j := slices.Index(r.plan.Chain[min(r.at, len(r.plan.Chain)):], s.Model)
+	r.plan.Chain, r.at = chain, 0
 	switch {
 	case j == 0: // it is being asked already
 	case j > 0 || !begun:
