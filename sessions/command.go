@@ -102,7 +102,11 @@ func (b *Bot) nativeRetry(ctx context.Context, key core.Key, inv core.Invocation
 // what waits for it go on.
 func (b *Bot) execute(ctx context.Context, key core.Key, inv core.Invocation, with func(Tx, core.Reply), sent func()) (core.Reply, error) {
 	c := &call{ctx: ctx, b: b, set: b.Settings(), key: key, inv: inv, run: b.runningTurn(key)}
-	change, err := c.prepare()
+	var change func(ChoiceTx) core.Reply
+	err := b.guard("a command panicked", inv.Name, func() (err error) {
+		change, err = c.prepare()
+		return err
+	})
 	if err != nil {
 		return core.Reply{}, err
 	}

@@ -65,10 +65,12 @@ func inHouse(t *testing.T, test func(*house)) {
 			Answer:   sessions.NeverMention, ReplyTo: delivery.ModeFirst,
 			MaxToolRounds: 5, TurnTimeout: 30 * time.Minute, ToolTimeout: time.Minute,
 		}
+		defer func() { // also after a failure: the bubble must empty
+			if h.bot != nil {
+				h.stop(time.Minute)
+			}
+		}()
 		test(h)
-		if h.bot != nil {
-			h.stop(time.Minute)
-		}
 	})
 }
 
@@ -221,6 +223,7 @@ func (h *house) asked() []string {
 
 func (h *house) expectAsked(want ...string) {
 	h.t.Helper()
+	synctest.Wait()
 	expect(h.t, "requests", h.asked(), want)
 }
 

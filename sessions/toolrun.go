@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"understudy/core/llm"
 	"understudy/core/tool"
@@ -30,7 +31,7 @@ func (t *turn) runTools(ctx context.Context, calls []llm.Call) error {
 			r.Text, r.IsError = "Error: "+err.Error(), true
 		}
 		if len(r.Text) > maxToolText {
-			r.Text = r.Text[:maxToolText] + "\n[cut: the result is longer]"
+			r.Text = strings.ToValidUTF8(r.Text[:maxToolText], "") + "\n[cut: the result is longer]"
 		}
 		t.entries = append(t.entries, Entry{Turn: t.id, At: t.b.Now(),
 			Message: llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Result: &r}}}})
