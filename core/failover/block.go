@@ -206,10 +206,10 @@ func (s State) Blocked(model string, now time.Time) Block {
 }
 
 // blocked is Blocked without the windows that pass tells to overlook.
-func (s State) blocked(model string, now time.Time, overlook func(key string, w Window) bool) Block {
+func (s *State) blocked(model string, now time.Time, overlook func(key string, w Window) bool) Block {
 	b := Block{rateOnly: true}
-	add := func(key string, w Window, c class) {
-		if !w.Live(now) || overlook != nil && overlook(key, w) {
+	add := func(key string, w *Window, c class) {
+		if !now.Before(w.Until) || overlook != nil && overlook(key, *w) {
 			return
 		}
 		if w.Until.After(b.Until) {
@@ -220,12 +220,16 @@ func (s State) blocked(model string, now time.Time, overlook func(key string, w 
 			b.rateOnly = false
 		}
 	}
-	add("auth", s.Auth, transient)
-	add("billing", s.Billing, billing)
-	add("permanent", s.Permanent, permanent)
-	add(AllModels, s.Models[AllModels], transient)
-	if model != AllModels {
-		add(model, s.Models[model], transient)
+	add("auth", &s.Auth, transient)
+	add("billing", &s.Billing, billing)
+	add("permanent", &s.Permanent, permanent)
+	if len(s.Models) > 0 {
+		if w, ok := s.Models[AllModels]; ok {
+			add(AllModels, &w, transient)
+		}
+		if w, ok := s.Models[model]; ok && model != AllModels {
+			add(model, &w, transient)
+		}
 	}
 	return b
 }

@@ -167,14 +167,15 @@ func (t *Turn) step(ctx context.Context, release func(), ask func(context.Contex
 	}
 	t.resumeStatus()
 	if step.Kind == Ask {
-		answer, done, err = t.ask(ctx, step, ask)
+		answer, done, err = t.ask(ctx, v, step, ask)
 	}
 	return step, answer, done, err
 }
 
 // ask makes one request and books its outcome. done is false when the run must
-// be asked again.
-func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, bool, error) {
+// be asked again. What it decides then rests on the view that the step was
+// decided on, since nothing but the time matters to it.
+func (t *Turn) ask(ctx context.Context, v View, step Step, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, bool, error) {
 	if ctx.Err() != nil {
 		t.run.Unasked()
 		a, err := t.stopped(ctx.Err())
@@ -191,11 +192,7 @@ func (t *Turn) ask(ctx context.Context, step Step, ask func(context.Context, llm
 		a, err := t.broke(err)
 		return a, true, err
 	}
-	v, verr := t.view(context.WithoutCancel(ctx))
-	if verr != nil {
-		a, err := t.broke(verr)
-		return a, true, err
-	}
+	v.Now = t.e.Now()
 	switch {
 	case err == nil:
 		b, pin := t.run.Won(v)

@@ -79,7 +79,7 @@ func (r *Run) usable(ps Profiles, list []ranked, ref llm.Ref) (Profile, bool) {
 		return Profile{}, false
 	}
 	if r.pass == 1 || r.keep != "" {
-		return free[0].Profile, true
+		return *free[0].Profile, true
 	}
 	// The order of §5 without regard to who was used last: the turn itself
 	// must not change the circle it walks.
@@ -119,17 +119,17 @@ func (r *Run) blocked(v View, list []ranked) (*flight, *Attempt) {
 	if r.plan.Fresh && !r.freshUsed && r.pass == r.chainPass && r.plan.Strict() {
 		// Whoever has just chosen a model gets one honest try.
 		r.freshUsed = true
-		return r.fly(list[0].Profile, true, nil), nil
+		return r.fly(*list[0].Profile, true, nil), nil
 	}
 	if t != nil {
 		if undo, ok := r.mayProbe(v, t, list); ok {
-			return r.fly(t.Profile, true, undo), nil
+			return r.fly(*t.Profile, true, undo), nil
 		}
 	}
 	if bill != nil && r.at == 0 {
 		k := throttleKey{r.plan.Agent, ref.Provider, "billing"}
 		if undo, ok := r.throttles.take(k, bill.block.Since, r.rules.BillingProbe, v.Now); ok {
-			return r.fly(bill.Profile, true, undo), nil
+			return r.fly(*bill.Profile, true, undo), nil
 		}
 	}
 	for _, p := range []*ranked{t, bill, perm} {
@@ -159,12 +159,12 @@ func (r *Run) mayProbe(v View, p *ranked, list []ranked) (undo func(), ok bool) 
 	if r.probed[provider] {
 		return nil, false
 	}
-	near := p.block.Until.Sub(v.Now) <= probeNear
-	if near {
-		undo, ok = r.throttles.take(throttleKey{r.plan.Agent, provider, "near"}, time.Time{}, probeEvery, v.Now)
+	k := throttleKey{r.plan.Agent, provider, "cooldown"}
+	if p.block.Until.Sub(v.Now) <= probeNear {
+		undo, ok = r.throttles.take(k, time.Time{}, probeEvery, v.Now)
 	}
 	if !ok && len(r.plan.Chain) == 1 {
-		undo, ok = r.throttles.take(throttleKey{r.plan.Agent, provider, "lone"}, p.block.Since, probeLone, v.Now)
+		undo, ok = r.throttles.take(k, p.block.Since, probeLone, v.Now)
 	}
 	if ok {
 		r.probed[provider] = true
@@ -172,10 +172,11 @@ func (r *Run) mayProbe(v View, p *ranked, list []ranked) (undo func(), ok bool) 
 	return undo, ok
 }
 
-// looksTransient: a reason that another moment may cure.
+// looksTransient: a reason that another moment may cure. Imported states name
+// one that nobody understood "unknown".
 func looksTransient(reason llm.Reason) bool {
 	switch reason {
-	case llm.RateLimit, llm.Overloaded, llm.Timeout, "":
+	case llm.RateLimit, llm.Overloaded, llm.Timeout, llm.Unclassified, "unknown", "":
 		return true
 	}
 	return false

@@ -54,28 +54,88 @@ type Profiles struct {
 
 // ranked is a profile with what holds it.
 type ranked struct {
-	Profile
+	*Profile
 	block Block
+}
+
+// place is where a profile stands in an order: what the comparison looks at,
+// and nothing else, since a turn ranks every profile of its chain.
+type place struct {
+	i           int // in the list
+	held        bool
+	other       bool // not the pinned one
+	kind        int8 // of the credential, less is better
+	expired     bool
+	last, until int64 // when it was used last, and when it is free again
+}
+
+func (a place) compare(b place) int {
+	switch {
+	case a.held != b.held:
+		return compareBool(a.held, b.held)
+	case !a.held && a.other != b.other:
+		return compareBool(a.other, b.other)
+	case a.held && a.until != b.until:
+		return cmp.Compare(a.until, b.until)
+	}
+	return a.inTurn(b)
+}
+
+// inTurn compares without regard to blocks and pins.
+func (a place) inTurn(b place) int {
+	switch {
+	case a.kind != b.kind:
+		return cmp.Compare(a.kind, b.kind)
+	case a.expired != b.expired:
+		return compareBool(a.expired, b.expired)
+	case a.last != b.last:
+		return cmp.Compare(a.last, b.last)
+	}
+	return cmp.Compare(a.i, b.i)
+}
+
+// place is the standing of the i-th profile in state s.
+func (ps Profiles) place(i int, s *State) place {
+	if ps.Ordered {
+		return place{i: i}
+	}
+	p := &ps.List[i]
+	at := place{i: i, kind: int8(p.Type.rank()), expired: p.Expired}
+	if !s.LastUsed.IsZero() {
+		at.last = s.LastUsed.UnixNano()
+	}
+	return at
 }
 
 // rank orders profiles for model: free ones first, in the operator's order or
 // in turns, the pinned one before all; then blocked ones, soonest first.
 func rank(ps Profiles, states map[string]State, model, pin string, now time.Time, overlook func(profile, key string, w Window) bool) []ranked {
-	list := make([]ranked, 0, len(ps.List))
-	for _, p := range inTurn(ps, states) {
+	var places [32]place // most lists are short enough for the stack
+	var held [32]Block
+	order, blocks := places[:0], held[:]
+	if len(ps.List) > len(held) {
+		blocks = make([]Block, len(ps.List))
+	}
+	for i := range ps.List {
+		p := &ps.List[i]
+		s := states[p.ID]
 		var o func(string, Window) bool
 		if overlook != nil {
 			o = func(key string, w Window) bool { return overlook(p.ID, key, w) }
 		}
-		list = append(list, ranked{p, states[p.ID].blocked(model, now, o)})
+		blocks[i] = s.blocked(model, now, o)
+		at := ps.place(i, &s)
+		at.other = p.ID != pin
+		if blocks[i].Live() {
+			at.held, at.until = true, blocks[i].Until.UnixNano()
+		}
+		order = append(order, at)
 	}
-	slices.SortStableFunc(list, func(a, b ranked) int {
-		return cmp.Or(
-			compareBool(a.block.Live(), b.block.Live()),
-			compareBool(a.ID != pin, b.ID != pin)*boolInt(!a.block.Live()),
-			a.block.Until.Compare(b.block.Until),
-		)
-	})
+	slices.SortFunc(order, place.compare)
+	list := make([]ranked, len(order))
+	for n, at := range order {
+		list[n] = ranked{&ps.List[at.i], blocks[at.i]}
+	}
 	return list
 }
 
@@ -84,14 +144,16 @@ func inTurn(ps Profiles, states map[string]State) []Profile {
 	if ps.Ordered {
 		return ps.List
 	}
-	list := slices.Clone(ps.List)
-	slices.SortStableFunc(list, func(a, b Profile) int {
-		return cmp.Or(
-			cmp.Compare(a.Type.rank(), b.Type.rank()),
-			compareBool(a.Expired, b.Expired),
-			states[a.ID].LastUsed.Compare(states[b.ID].LastUsed),
-		)
-	})
+	order := make([]place, len(ps.List))
+	for i := range ps.List {
+		s := states[ps.List[i].ID]
+		order[i] = ps.place(i, &s)
+	}
+	slices.SortFunc(order, place.inTurn)
+	list := make([]Profile, len(order))
+	for n, at := range order {
+		list[n] = ps.List[at.i]
+	}
 	return list
 }
 
@@ -135,7 +197,7 @@ type Ranked struct {
 func (ps Profiles) Ranked(states map[string]State, model string, now time.Time) []Ranked {
 	var list []Ranked
 	for _, r := range rank(ps, states, model, "", now, nil) {
-		list = append(list, Ranked{r.Profile, r.block})
+		list = append(list, Ranked{*r.Profile, r.block})
 	}
 	return list
 }

@@ -23,7 +23,7 @@ type Throttles struct {
 
 type throttleKey struct {
 	agent, provider string
-	lane            string // "near", "lone" or "billing"
+	lane            string // "cooldown" or "billing"
 }
 
 // NewThrottles is an empty memory of probes.
