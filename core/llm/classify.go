@@ -235,6 +235,8 @@ func (ev *evidence) sureWords(status int) verdict {
 		return ev.because(AuthPermanent, sigAuth)
 	case ev.has(sigRefusal):
 		return ev.because(Refusal, sigRefusal)
+	case ev.has(sigUnseen):
+		return ev.because(Format, sigUnseen)
 	case ev.has(sigModel):
 		return ev.because(ModelNotFound, sigModel)
 	case ev.any(sigThrottle, sigBudget):

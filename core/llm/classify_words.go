@@ -23,6 +23,7 @@ const (
 	sigModel                   // this model is not there for this credential
 	sigRefusal                 // the model or its safety layer declined
 	sigFormat                  // a known fault of the request's content
+	sigUnseen                  // the model reads no images, which is no fault of the model
 	sigAuth                    // a bad or expired credential, in so many words
 	sigExpired                 // a login or session has expired
 	sigAPIError                // type api_error, which says nothing by itself
@@ -425,6 +426,9 @@ var wordTable = []struct {
 		guardrail .. intervened
 		requires moderation
 		model refused|declined to
+	`},
+	{sig: sigUnseen, phrases: `
+		support|supports|supporting image|images|vision input|inputs
 	`},
 	{sig: sigFormat, phrases: `
 		have non empty content

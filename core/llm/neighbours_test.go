@@ -42,6 +42,11 @@ func TestNeighbours(t *testing.T) {
 		{"any", 400, `Too many tokens`, ContextOverflow},
 		{"any", 429, `Too many tokens`, RateLimit},
 
+		// A model that reads no images is there all the same.
+		{"openrouter", 404, `{"error":{"message":"No endpoints found that support image input","code":404}}`, Format},
+		{"openrouter", 404, `{"error":{"message":"No endpoints found for some/model.","code":404}}`, ModelNotFound},
+		{"any", 400, `{"error":{"message":"This model does not support image inputs"}}`, Format},
+
 		// Empty accounts.
 		{"anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}`, Billing},
 		{"openai", 429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`, Billing},
