@@ -46,7 +46,22 @@ func noImagesText(model llm.Ref) string {
 }
 
 func tooLongText(limit time.Duration) string {
-	return fmt.Sprintf("I gave up on this message: it took longer than %s. Send /retry to try again.", strings.TrimPrefix(notices.About(limit), "about "))
+	return fmt.Sprintf("I gave up on this message: it took longer than %s. Send /retry to try again.", exactly(limit))
+}
+
+// exactly is a limit in words: in whole minutes or seconds where it is one.
+func exactly(d time.Duration) string {
+	n, unit := int64(d/time.Minute), "minute"
+	if d < 2*time.Minute || d%time.Minute != 0 {
+		n, unit = int64(d/time.Second), "second"
+	}
+	switch {
+	case d%time.Second != 0:
+		return d.String()
+	case n == 1:
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }
 
 func tooManyRoundsText(n int) string {
