@@ -49,7 +49,7 @@ func (s *Settings) plan(key core.Key, turn string, sess Session, sel selected) f
 		Source:  sel.Source,
 		Chain:   s.agent(key.Agent).Policy.Chain(sel.Model, sel.Source),
 		Lock:    sel.Lock,
-		Pins:    sess.Pins,
+		Pins:    s.pins(key.Agent, sess),
 		Fresh:   sess.Fresh,
 	}
 }

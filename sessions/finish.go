@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"understudy/core"
@@ -114,12 +113,8 @@ func (t *turn) answered() {
 func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
 	s.Active = t.answer.Model
 	provider := t.answer.Model.Provider
-	if t.answer.Pin && s.Pins[provider] == "" {
-		s.Pins = maps.Clone(s.Pins)
-		if s.Pins == nil {
-			s.Pins = map[string]string{}
-		}
-		s.Pins[provider] = t.answer.Profile
+	if t.answer.Pin {
+		*s = t.set.pin(t.in.Session.Agent, *s, provider, t.answer.Profile)
 	}
 	if t.set.resolve(t.in.Session.Agent, s.Choice).Model != t.sel.Model {
 		// Somebody chose another model while the answer was on its way: what

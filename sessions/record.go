@@ -50,7 +50,10 @@ type Session struct {
 	// Fresh: no turn has begun since a user chose the model.
 	Fresh bool `json:"fresh,omitempty"`
 	// Pins are the profiles, by provider, that answered first here.
-	Pins        map[string]string `json:"pins,omitempty"`
+	Pins map[string]string `json:"pins,omitempty"`
+	// PinnedUnder is the operator's order of the provider's profiles that held
+	// when its pin was set, "" where they took turns.
+	PinnedUnder map[string]string `json:"pinnedUnder,omitempty"`
 	Notice      notices.State     `json:"notice,omitzero"`
 	Compactions int               `json:"compactions,omitempty"`
 	Usage       llm.Usage         `json:"usage,omitzero"`
