@@ -54,6 +54,9 @@ func Failure(e *failover.SummaryError, now time.Time) string {
 	} else {
 		exhausted(&b, e)
 	}
+	if s := tried(e); s != "" {
+		b.WriteString(" " + s)
+	}
 	if s := soonest(e, now); s != "" {
 		b.WriteString(" " + s)
 	}
@@ -134,6 +137,15 @@ func exhausted(b *strings.Builder, e *failover.SummaryError) {
 		names[i] = a.Model.String()
 	}
 	fmt.Fprintf(b, " (%s).", strings.Join(names, ", "))
+}
+
+// tried tells how hard it was tried, where people had to wait for it.
+func tried(e *failover.SummaryError) string {
+	n := len(e.Attempts)
+	if n == 0 || e.Attempts[n-1].Pass < 2 {
+		return ""
+	}
+	return fmt.Sprintf("I asked %d times in %s.", e.Requests(), About(e.Ended.Sub(e.Started)))
 }
 
 // soonest tells when it is worth trying again, where that is known.
