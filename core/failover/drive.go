@@ -58,7 +58,8 @@ type Hooks struct {
 	// something was shown: then nobody else may be asked.
 	Discard func() bool
 	// Pending is a choice of the user that this turn has not taken up, and
-	// Taken clears it, comparing ids. Changed is signalled when there is one.
+	// Taken clears it, comparing ids. Changed is signalled when there is one;
+	// without a signal nobody asks.
 	Pending func(context.Context) (Switch, bool, error)
 	Taken   func(ctx context.Context, id string) error
 	Changed <-chan struct{}
@@ -89,6 +90,8 @@ type Turn struct {
 	run   *Run
 	hooks Hooks
 	told  int // attempts that were reported
+	// changed: the user chose since Pending was asked last.
+	changed bool
 
 	mu     sync.Mutex
 	status struct {
@@ -274,15 +277,22 @@ func (t *Turn) wait(ctx context.Context, until time.Time) error {
 		return ctx.Err()
 	case <-t.e.After(until.Sub(t.e.Now())):
 	case <-t.hooks.Changed:
+		t.changed = true
 	}
 	return nil
 }
 
 // takeSwitch takes up what the user chose since the last request.
 func (t *Turn) takeSwitch(ctx context.Context) error {
-	if t.hooks.Pending == nil {
+	select {
+	case <-t.hooks.Changed:
+		t.changed = true
+	default:
+	}
+	if t.hooks.Pending == nil || !t.changed {
 		return nil
 	}
+	t.changed = false
 	s, ok, err := t.hooks.Pending(ctx)
 	if err != nil || !ok {
 		return err
