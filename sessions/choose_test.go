@@ -24,14 +24,16 @@ func TestChoiceAndNoticeAreBothKept(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.open()
 		h.model("a/m1", broke)
-		h.model("b/m2", `slow 10s text "from b"`)
+		h.model("b/m2", `text "one"`, `slow 10s text "two"`)
 		h.say("t1", "hi")
+		first := h.session("t1").LastTurn
+		h.say("t1", "again")
 		time.Sleep(5 * time.Second)
 		h.command("t1", "model @b:two", "ann")
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		h.expectPosts("t1 answer: one", "t1 notice: ↪️ Model Fallback: b/m2 (selected a/m1; billing)", "t1 answer: two")
 		s := h.session("t1")
-		if s.Choice.Lock != "b:two" || !s.Notice.Moved() || s.Notice.Active != ref("b/m2") {
+		if s.Choice.Lock != "b:two" || !s.Notice.Moved() || s.Notice.Turn != first {
 			t.Fatalf("the record holds %+v", s)
 		}
 	})
@@ -103,6 +105,7 @@ func TestNewerChoiceSurvivesTheClearingOfAnOlder(t *testing.T) {
 		h.open()
 		h.model("a/m1", `529 "overloaded_error"`)
 		h.model("b/m2", `529 "overloaded_error"`)
+		h.model("c/m3", `529 "overloaded_error"`)
 		h.say("t1", "hi") // waits after its first pass
 		happen = func() { h.choose("t1", "d/m4") }
 		h.choose("t1", "c/m3")
@@ -110,14 +113,12 @@ func TestNewerChoiceSurvivesTheClearingOfAnOlder(t *testing.T) {
 		if happen != nil {
 			t.Fatal("the turn did not take the choice up")
 		}
-		s := h.session("t1")
-		if s.Choice.Model != ref("d/m4") || s.Choice.Source != failover.FromUser {
-			t.Fatalf("the choice is %+v", s.Choice)
-		}
+		asked := []string{"a/m1: hi", "a/m1: hi", "b/m2: hi", "b/m2: hi", "c/m3: hi", "d/m4: hi"}
+		h.expectAsked(asked...)
 		h.say("t1", "next")
-		asked := h.asked()
-		if last := asked[len(asked)-1]; last != "d/m4: next" {
-			t.Fatalf("requests %q, want the last choice asked in the end", asked)
+		h.expectAsked(append(asked, "d/m4: next")...)
+		if c := h.session("t1").Choice; c.Model != ref("d/m4") || c.Source != failover.FromUser {
+			t.Fatalf("the choice is %+v", c)
 		}
 		if s := h.session("t1"); s.Pending != nil {
 			t.Fatalf("a mark was left: %+v", s.Pending)
