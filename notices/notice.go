@@ -99,8 +99,11 @@ func (o Outcome) reason(s State) llm.Reason {
 // Undo is the state before the turn that stored s, for an answer that never
 // arrived; another turn's state is left alone.
 func (s State) Undo(turn string) State {
-	if s.Turn != turn || s.Before == nil {
+	switch {
+	case s.Turn != turn:
 		return s
+	case s.Before == nil:
+		return State{}
 	}
 	return *s.Before
 }

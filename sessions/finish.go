@@ -100,7 +100,7 @@ func (t *turn) answered() {
 		tx.Append(t.sess.Transcript, t.entries...)
 		s.Answered, s.LastTurn = true, t.id
 		s.Usage = s.Usage.Add(t.usage)
-		if s.Transcript == t.sess.Transcript && !t.image {
+		if s.Transcript == t.sess.Transcript {
 			rows = append(rows, t.settleModels(tx, &s)...)
 		}
 		tx.SetSession(s)
@@ -111,22 +111,26 @@ func (t *turn) answered() {
 // settleModels notes who answered, pins the profile, and queues the notice that
 // the change calls for.
 func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
-	s.Active = t.answer.Model
 	provider := t.answer.Model.Provider
 	if t.answer.Pin {
 		*s = t.set.pin(t.in.Session.Agent, *s, provider, t.answer.Profile)
 	}
-	if t.set.resolve(t.in.Session.Agent, s.Choice).Model != t.sel.Model {
+	var text string
+	o := notices.Outcome{Turn: t.id, Selected: t.selected(), Active: t.answer.Model, Attempts: t.record.Attempts, At: t.b.Now()}
+	switch {
+	case t.image:
+		// Not the session's models: a pair of their own, and the first of the
+		// image chain is what counts as selected.
+		o.Selected = t.plan.Chain[0]
+		s.ImageNotice, text = notices.Next(s.ImageNotice, o)
+	case t.set.resolve(t.in.Session.Agent, s.Choice).Model != t.sel.Model:
 		// Somebody chose another model while the answer was on its way: what
 		// there was to say about the old one is over.
-		s.Notice = notices.State{}
-		return nil
+		s.Active, s.Notice = o.Active, notices.State{}
+	default:
+		s.Active = o.Active
+		s.Notice, text = notices.Next(t.before(s.Notice), o)
 	}
-	var text string
-	s.Notice, text = notices.Next(t.before(s.Notice), notices.Outcome{
-		Turn: t.id, Selected: t.selected(), Active: t.answer.Model,
-		Attempts: t.record.Attempts, At: t.b.Now(),
-	})
 	if text == "" {
 		return nil
 	}

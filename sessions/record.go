@@ -55,8 +55,10 @@ type Session struct {
 	// when its pin was set, "" where they took turns.
 	PinnedUnder map[string]string `json:"pinnedUnder,omitempty"`
 	Notice      notices.State     `json:"notice,omitzero"`
-	Compactions int               `json:"compactions,omitempty"`
-	Usage       llm.Usage         `json:"usage,omitzero"`
+	// ImageNotice is the same for turns that ran on the image chain.
+	ImageNotice notices.State `json:"imageNotice,omitzero"`
+	Compactions int           `json:"compactions,omitempty"`
+	Usage       llm.Usage     `json:"usage,omitzero"`
 	// Transcript is the id of the running transcript; a reset starts a new one.
 	Transcript string      `json:"transcript,omitempty"`
 	Answered   bool        `json:"answered,omitempty"` // the bot has answered here
@@ -64,6 +66,16 @@ type Session struct {
 	LastActive time.Time   `json:"lastActive,omitzero"`
 	LastTurn   string      `json:"lastTurn,omitempty"`
 	Target     core.Target `json:"target,omitzero"` // of the last turn
+}
+
+// TakeBack is the record without what a turn told about models, for an answer
+// that never arrived; ok is false when that turn told nothing.
+func (s Session) TakeBack(turn string) (_ Session, ok bool) {
+	if s.Notice.Turn != turn && s.ImageNotice.Turn != turn {
+		return s, false
+	}
+	s.Notice, s.ImageNotice = s.Notice.Undo(turn), s.ImageNotice.Undo(turn)
+	return s, true
 }
 
 // Inbound is a message in the inbox.

@@ -9,7 +9,6 @@ import (
 
 	"understudy/core"
 	"understudy/core/delivery"
-	"understudy/notices"
 )
 
 const (
@@ -143,14 +142,12 @@ func (s *Store) GiveUp(ctx context.Context, id int64, why string, now time.Time)
 // turn, if it was that turn that set it.
 func restoreNotice(c *conn, k core.Key, turn string) error {
 	t, err := begin(c, k)
-	if err != nil || t.session.Notice.Turn != turn {
+	if err != nil {
 		return err
 	}
-	r := t.session
-	if before := r.Notice.Before; before != nil {
-		r.Notice = *before
-	} else {
-		r.Notice = notices.State{}
+	r, ok := t.session.TakeBack(turn)
+	if !ok {
+		return nil
 	}
 	t.SetSession(r)
 	return t.err

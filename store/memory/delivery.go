@@ -11,7 +11,6 @@ import (
 	"understudy/core"
 	"understudy/core/delivery"
 	"understudy/core/failover"
-	"understudy/notices"
 )
 
 // find is the row of a turn with that kind and part.
@@ -141,14 +140,12 @@ func (s *Store) GiveUp(ctx context.Context, id int64, why string, now time.Time)
 // turn, if it was that turn that set it.
 func (c *change) restoreNotice(k core.Key, turn string) error {
 	t, err := c.begin(k)
-	if err != nil || t.session.Notice.Turn != turn {
+	if err != nil {
 		return err
 	}
-	r := t.session
-	if before := r.Notice.Before; before != nil {
-		r.Notice = *before
-	} else {
-		r.Notice = notices.State{}
+	r, ok := t.session.TakeBack(turn)
+	if !ok {
+		return nil
 	}
 	t.SetSession(r)
 	return t.err
