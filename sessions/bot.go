@@ -206,10 +206,11 @@ func (b *Bot) Message(ctx context.Context, m core.Message) error {
 
 // answers reports whether the message is for the bot at all.
 func (b *Bot) answers(ctx context.Context, set *Settings, key core.Key, m core.Message) (bool, error) {
-	if m.Addressed || set.Answer == NeverMention || m.Thread().Kind == core.KindDirect {
+	answer := set.answer(m.Thread())
+	if m.Addressed || answer == NeverMention || m.Thread().Kind == core.KindDirect {
 		return true, nil
 	}
-	if set.Answer == AlwaysMention || m.Thread().Kind != core.KindThread {
+	if answer == AlwaysMention || m.Thread().Kind != core.KindThread {
 		return false, nil
 	}
 	s, err := b.Store.Session(ctx, key)

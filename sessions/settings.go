@@ -48,12 +48,29 @@ type Settings struct {
 	Answer  Engagement
 	Notices notices.Policies
 	ReplyTo delivery.Mode
+	// Platforms holds what differs from Answer and ReplyTo on a platform.
+	Platforms map[string]Manner
 	// Streaming shows answers while they are written.
 	Streaming bool
 
 	MaxToolRounds int           // model calls that may be followed by tools in one turn
 	TurnTimeout   time.Duration // a whole turn, waits included
 	ToolTimeout   time.Duration // one tool call
+}
+
+// Manner is how the bot behaves on one platform; an empty field is as
+// elsewhere.
+type Manner struct {
+	Answer  Engagement
+	ReplyTo delivery.Mode
+}
+
+func (s *Settings) answer(t core.Thread) Engagement {
+	return cmp.Or(s.Platforms[t.Platform].Answer, s.Answer)
+}
+
+func (s *Settings) replyTo(t core.Thread) delivery.Mode {
+	return cmp.Or(s.Platforms[t.Platform].ReplyTo, s.ReplyTo)
 }
 
 // Agent is one configured personality.

@@ -241,7 +241,7 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 	t.b.mu.Unlock()
 	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
 		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
-		ReplyTo: t.set.ReplyTo, Streaming: t.set.Streaming, Preview: previews,
+		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.Streaming, Preview: previews,
 	})
 	t.chain = t.b.Engine.Begin(ctx, t.plan, failover.Hooks{
 		Discard:   t.discard,
