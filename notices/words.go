@@ -91,7 +91,7 @@ func strict(b *strings.Builder, e *failover.SummaryError, selected llm.Ref) {
 	case failover.FromAgent:
 		who = "is this agent’s only model"
 	case failover.FromCLI:
-		who = "was asked for"
+		who = "was given with --model"
 	}
 	reason := llm.Unclassified
 	if last := e.Last(); len(last) > 0 {
@@ -120,7 +120,11 @@ func exhausted(b *strings.Builder, e *failover.SummaryError) {
 	case failover.AllBilling:
 		b.WriteString("No model could answer: every account is out of credit")
 	case failover.AllAuth:
-		b.WriteString("No model could answer: no credential was accepted")
+		if unasked(e) {
+			b.WriteString("No model could answer: none of them has a credential here")
+		} else {
+			b.WriteString("No model could answer: no credential was accepted")
+		}
 	default:
 		b.WriteString("No model could answer: ")
 		for i, a := range last {
@@ -132,17 +136,34 @@ func exhausted(b *strings.Builder, e *failover.SummaryError) {
 		b.WriteString(".")
 		return
 	}
-	names := make([]string, len(last))
-	for i, a := range last {
-		names[i] = a.Model.String()
+	var names []string
+	for _, a := range last {
+		if !withoutCredential(a) || unasked(e) {
+			names = append(names, a.Model.String())
+		}
 	}
 	fmt.Fprintf(b, " (%s).", strings.Join(names, ", "))
+}
+
+// unasked reports whether there was nobody to ask: no candidate has a
+// credential at all.
+func unasked(e *failover.SummaryError) bool {
+	return !slices.ContainsFunc(e.Last(), func(a failover.Attempt) bool { return !withoutCredential(a) })
+}
+
+func withoutCredential(a failover.Attempt) bool {
+	return a.Reason == llm.MissingAuth || a.Reason == llm.UnknownProvider
+}
+
+// missing reports whether no candidate exists, for all that is known.
+func missing(e *failover.SummaryError) bool {
+	return !slices.ContainsFunc(e.Last(), func(a failover.Attempt) bool { return a.Cause() != llm.ModelNotFound })
 }
 
 // tried tells how hard it was tried, where people had to wait for it.
 func tried(e *failover.SummaryError) string {
 	n := len(e.Attempts)
-	if n == 0 || e.Attempts[n-1].Pass < 2 {
+	if n == 0 || e.Attempts[n-1].Pass < 2 || e.Requests() < 2 {
 		return ""
 	}
 	return fmt.Sprintf("I asked %d times in %s.", e.Requests(), About(e.Ended.Sub(e.Started)))
@@ -154,8 +175,7 @@ func soonest(e *failover.SummaryError, now time.Time) string {
 	if e.Soonest.IsZero() || d <= 0 {
 		return ""
 	}
-	switch e.Kind() {
-	case failover.AllBilling, failover.AllAuth:
+	if k := e.Kind(); k == failover.AllBilling || k == failover.AllAuth || missing(e) {
 		return "" // waiting is not what helps
 	}
 	return "Earliest retry in " + About(d) + "."
@@ -163,19 +183,29 @@ func soonest(e *failover.SummaryError, now time.Time) string {
 
 // advice tells what the reader can do.
 func advice(e *failover.SummaryError) string {
-	switch e.Kind() {
-	case failover.AllBilling:
-		return "The account needs credit; whoever runs this bot has to add it."
-	case failover.AllAuth:
-		return "Whoever runs this bot has to renew the credential."
+	repair := ""
+	switch {
+	case e.Kind() == failover.AllBilling:
+		repair = "The account needs credit; whoever runs this bot has to add it."
+	case unasked(e):
+		repair = "Whoever runs this bot has to set that up."
+	case e.Kind() == failover.AllAuth:
+		repair = "Whoever runs this bot has to renew the credential."
+	case missing(e) && e.Plan.Source == failover.FromCLI:
+		return "Choose another model with --model."
+	case missing(e):
+		return "Choose another model with /model."
 	}
-	if e.Plan.Strict() {
-		switch e.Plan.Source {
-		case failover.FromUser, failover.FromLegacy:
-			return "Try again later, or use /model default to allow other models."
-		case failover.FromCLI:
-			return "Try again later, or without --model."
-		}
+	chosen := e.Plan.Strict() && (e.Plan.Source == failover.FromUser || e.Plan.Source == failover.FromLegacy)
+	switch {
+	case repair != "" && chosen:
+		return repair + " Until then, /model default allows other models."
+	case repair != "":
+		return repair
+	case chosen:
+		return "Try again later, or use /model default to allow other models."
+	case e.Plan.Strict() && e.Plan.Source == failover.FromCLI:
+		return "Try again later, or without --model."
 	}
 	return "Please try again later."
 }
@@ -203,6 +233,14 @@ func did(r llm.Reason) string {
 		return "belongs to a provider that is not configured"
 	case llm.EmptyResponse:
 		return "gave an empty answer"
+	case llm.Refusal:
+		return "declined to answer"
+	case llm.Format:
+		return "could not accept the request"
+	case llm.ContextOverflow:
+		return "could not hold the whole conversation"
+	case llm.NoErrorDetails:
+		return "failed without saying why"
 	case llm.Abort:
 		return "was stopped"
 	}
@@ -246,7 +284,7 @@ func Why(attempts []failover.Attempt) []string {
 		case a.Skipped:
 			line := fmt.Sprintf("%s was not asked: it %s", a.Model, did(a.Cause()))
 			if !a.Until.IsZero() {
-				line += ", until " + a.Until.UTC().Format("15:04:05 MST on 2 January")
+				line += "; blocked until " + a.Until.UTC().Format("15:04:05 MST on 2 January")
 			}
 			lines = append(lines, line)
 		default:
