@@ -86,7 +86,7 @@ func fit(entries []Entry, budget int) []Entry {
 	from, used := len(entries), 0
 	for i := len(entries) - 1; i >= 0; i-- {
 		used += size(entries[i].Message)
-		if used > budget && i < last {
+		if used > budget {
 			break
 		}
 		if entries[i].Message.Role == llm.User {

@@ -93,10 +93,14 @@ func refusedModelText(r llm.Ref, why string, nearest []string) string {
 }
 
 func didYouMean(names []string) string {
-	if len(names) == 0 {
-		return ""
+	n := len(names)
+	switch n {
+	case 0:
+		return " /models lists those that you can choose."
+	case 1:
+		return " Did you mean " + names[0] + "?"
 	}
-	return " Did you mean " + strings.Join(names, ", ") + "?"
+	return " Did you mean " + strings.Join(names[:n-1], ", ") + " or " + names[n-1] + "?"
 }
 
 func unknownProfileText(provider, word string, have []string) string {
@@ -116,7 +120,11 @@ func chosenText(c *call, next Choice, now selected) string {
 		return fmt.Sprintf("%s uses the default model again: %s.", where, now.Model)
 	}
 	if next.Model == (llm.Ref{}) {
-		return fmt.Sprintf("%s uses only the profile %s for %s; other models may still step in.", where, next.Lock, failover.ProviderOf(next.Lock))
+		text := fmt.Sprintf("%s uses only the profile %s for %s", where, next.Lock, failover.ProviderOf(next.Lock))
+		if len(c.set.agent(c.key.Agent).Policy.Chain(now.Model, now.Source)) > 1 {
+			text += "; other models may still step in"
+		}
+		return text + "."
 	}
 	text := fmt.Sprintf("%s now uses %s.", where, next.Model)
 	if next.Lock != "" {
