@@ -26,12 +26,19 @@ import (
 	"understudy/store/memory"
 )
 
-// TestScenarios plays every story in testdata/scenarios on both stores, in
-// exact fake time.
+// scenarioFolders hold the stories: those of the rules, and those of failures
+// that were reported of other programs.
+var scenarioFolders = []string{"testdata/scenarios", "testdata/cases"}
+
+// TestScenarios plays every story on both stores, in exact fake time.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/scenarios/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+	var files []string
+	for _, dir := range scenarioFolders {
+		found, err := filepath.Glob(dir + "/*.txtar")
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no scenarios in %s: %v", dir, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -85,7 +92,7 @@ type player struct {
 	store stores
 	wire  *wire
 	calls *script.Wire
-	fault func(string) error
+	fault atomic.Pointer[func() error] // of the next write
 
 	ids      atomic.Int64
 	messages []core.Message
@@ -125,11 +132,10 @@ func (p *player) fatalf(format string, args ...any) {
 // start starts the process on what the store holds.
 func (p *player) start() {
 	first := p.store == nil
-	p.fault = nil
-	p.store = p.open(func(op string) error {
-		if f := p.fault; f != nil {
-			p.fault = nil
-			return f(op)
+	p.fault.Store(nil)
+	p.store = p.open(func(string) error {
+		if f := p.fault.Swap(nil); f != nil {
+			return (*f)()
 		}
 		return nil
 	})
@@ -280,19 +286,21 @@ func (p *player) do(cmd any) {
 		p.w.faults = append(p.w.faults, c)
 		p.w.mu.Unlock()
 	case doStore:
-		p.fault = func(string) error {
+		f := func() error {
 			if c.slow > 0 {
 				time.Sleep(c.slow)
 				return nil
 			}
 			return errors.New("the store was told to fail")
 		}
+		p.fault.Store(&f)
 	case doConfig:
 		next, err := parseConfig(c.file, p.s.files[c.file], p.toolNames()...)
 		if err != nil {
 			p.fatalf("%v", err)
 		}
 		p.config = next
+		p.w.script.Timeouts = next.Timeouts.request()
 		p.admins(p.s.lines)
 		if err := p.house.configure(next); err != nil {
 			p.fatalf("%v", err)
