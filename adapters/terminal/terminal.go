@@ -3,7 +3,8 @@
 //
 // Answers appear while they are written; notices and statuses are a dim line
 // each. Ctrl-C is /stop while an answer is being written and ends the program
-// otherwise. Posts never fail, unless the output itself does.
+// otherwise. Posts never fail, unless the output itself does. What is printed
+// cannot steer the terminal.
 package terminal
 
 import (
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"understudy/core"
 )
@@ -96,6 +98,8 @@ func (t *Terminal) message(text string) core.Message {
 // or Ctrl-C comes while nothing is being answered. It waits for the last
 // answer.
 func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	lines := make(chan string)
 	readErr := make(chan error, 1)
 	go func() {
@@ -115,8 +119,12 @@ func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
 	wait := func() {
 		busy++
 		go func() {
-			if t.c.Idle(ctx) == nil {
-				idle <- struct{}{}
+			if t.c.Idle(ctx) != nil {
+				return
+			}
+			select {
+			case idle <- struct{}{}:
+			case <-ctx.Done():
 			}
 		}()
 	}
@@ -209,7 +217,7 @@ func (t *Terminal) Post(_ context.Context, p core.Post) (core.Posted, error) {
 	t.nextID++
 	id := strconv.Itoa(t.nextID)
 	t.closeLine()
-	text := p.Text
+	text := visible(p.Text)
 	switch p.Kind {
 	case core.PostNotice, core.PostStatus:
 		text = t.dim(text)
@@ -236,7 +244,7 @@ func (t *Terminal) Edit(_ context.Context, id string, p core.Post) error {
 		rest = p.Text
 	}
 	t.open, t.shown = id, p.Text
-	_, err := io.WriteString(t.c.Out, rest)
+	_, err := io.WriteString(t.c.Out, visible(rest))
 	return sendError(err)
 }
 
@@ -265,6 +273,17 @@ func (t *Terminal) print(s string) {
 	defer t.mu.Unlock()
 	t.closeLine()
 	fmt.Fprint(t.c.Out, s)
+}
+
+// visible is a text without the characters that steer a terminal: what a model
+// says may not move the cursor, change the title or fill the clipboard.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 func (t *Terminal) dim(s string) string { return t.paint("2", s) }
