@@ -66,6 +66,7 @@ func newTalk(t *testing.T, c Config, answer func(x *talk, m core.Message)) *talk
 		defer close(x.done)
 		x.err = x.Run(t.Context(), x)
 	}()
+	t.Cleanup(x.end) // also after a failure: the bubble must empty
 	synctest.Wait()
 	return x
 }
@@ -157,7 +158,6 @@ func TestAnswerGrowsInPlace(t *testing.T) {
 			x.shows("> " + c.status + "\nHello, wörld\n" + c.notice + "\n> ")
 			x.types("fail")
 			x.shows("> " + c.status + "\nHello, wörld\n" + c.notice + "\n> " + c.bad + "\n> ")
-			x.end()
 		})
 	}
 }
@@ -173,7 +173,6 @@ func TestEditsThatDoNotGrow(t *testing.T) {
 		x.edits(other, "three")
 		x.End()
 		x.shows("> one\ntwo\nthree\ntwo and a half\nthree\n")
-		x.end()
 	})
 }
 
@@ -184,7 +183,6 @@ func TestModelsCannotSteerTheTerminal(t *testing.T) {
 		x.edits(id, "a\tb\x1b[2J\r\n\u009bc\x07")
 		x.says(core.PostError, "\x1b]52;c;aGk=\x07")
 		x.shows("> a\tb\uFFFD[2J\uFFFD\n\uFFFDc\uFFFD\n\x1b[31m\uFFFD]52;c;aGk=\uFFFD\x1b[0m\n")
-		x.end()
 	})
 }
 
@@ -249,7 +247,6 @@ func TestCtrlC(t *testing.T) {
 			t.Fatal(x.err)
 		}
 		x.shows("> Stopped.\n> \n")
-		x.keys.Close()
 	})
 }
 
@@ -261,7 +258,6 @@ func TestEndsOfATalk(t *testing.T) {
 		if x.err != io.EOF || len(x.heard) > 0 {
 			t.Errorf("/quit: %v after %q", x.err, x.heard)
 		}
-		x.keys.Close()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("the line is cut")
