@@ -182,6 +182,34 @@ func TestChangesInARace(t *testing.T) {
 	})
 }
 
+// A command that came as a message is as patient as a turn, and is carried out
+// once: what it stops is what ran when it was given.
+func TestRefusedCommand(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		h.model("a/m1", "hang", `slow 10s text "not stopped"`)
+		h.say("t1", "hi")
+		h.fault = func(op string) error {
+			if op == "choice" {
+				h.fault = nil // once
+				return errors.New("disk full")
+			}
+			return nil
+		}
+		h.say("t1", "/stop")
+		h.expectPosts()
+		h.say("t1", "next")
+		time.Sleep(20 * time.Second)
+		h.expectPosts("t1 command: Stopped.", "t1 answer: not stopped")
+		h.fault = func(string) error { return errors.New("disk full") }
+		_, err := h.bot.Command(context.Background(), core.Invocation{ID: "i", Target: core.Target{Thread: thread("t1")}, Name: "model", Args: "b/m2", Native: true})
+		if err == nil || h.session("t1").Choice != (sessions.Choice{}) {
+			t.Fatalf("a native command that was not stored: err %v", err)
+		}
+		h.fault = nil
+	})
+}
+
 // A store that refuses the end of a turn is asked again; if it never agrees the
 // message stays in the inbox, and nobody is told anything that is not stored.
 func TestRefusedCommit(t *testing.T) {

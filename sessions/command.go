@@ -111,11 +111,18 @@ func (b *Bot) execute(ctx context.Context, key core.Key, inv core.Invocation, wi
 		return core.Reply{}, err
 	}
 	var reply core.Reply
-	err = b.Store.CommitChoice(ctx, key, 0, func(tx ChoiceTx) error {
-		reply = change(tx)
-		with(tx, reply)
-		return nil
-	})
+	commit := func() error {
+		return b.Store.CommitChoice(ctx, key, 0, func(tx ChoiceTx) error {
+			reply = change(tx)
+			with(tx, reply)
+			return nil
+		})
+	}
+	if inv.Native {
+		err = commit() // somebody waits for the reply, and may ask again
+	} else {
+		err = b.insist(commit)
+	}
 	if err != nil {
 		return core.Reply{}, fmt.Errorf("storing what /%s changed: %w", inv.Name, err)
 	}

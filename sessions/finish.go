@@ -159,25 +159,16 @@ func (t *turn) commit(change func(Tx) []delivery.Row) {
 // never agrees.
 func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 	var rows []delivery.Row
-	for try := 0; ; try++ {
-		err := t.commitWith(context.WithoutCancel(t.b.base), func(tx Tx) error {
+	err := t.b.insist(func() error {
+		return t.commitWith(context.WithoutCancel(t.b.base), func(tx Tx) error {
 			rows = change(tx)
 			tx.Settle(t.in.Key)
 			return nil
 		})
-		if err == nil {
-			break
-		}
-		if try == len(commitWaits) {
-			t.b.Log.Error("a turn could not be stored; its message stays in the inbox", "turn", t.id, "err", err)
-			return
-		}
-		t.b.Log.Warn("the store refused a turn, trying again", "turn", t.id, "err", err)
-		select {
-		case <-t.b.After(commitWaits[try]):
-		case <-t.b.base.Done():
-			return
-		}
+	})
+	if err != nil {
+		t.b.Log.Error("a turn could not be stored; its message stays in the inbox", "turn", t.id, "err", err)
+		return
 	}
 	t.b.Sender.Send(rows...)
 	if t.statusRow != nil {
@@ -185,6 +176,23 @@ func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 	}
 	t.b.Log.Info("turn ended", "turn", t.id, "session", t.in.Session.String(), "outcome", t.record.Outcome,
 		"selected", t.record.Selected.String(), "active", t.record.Active.String(), "took", t.elapsed().String())
+}
+
+// insist asks a store that refuses a commit a few times more. It returns the
+// last error when it gives up or the bot stops.
+func (b *Bot) insist(commit func() error) error {
+	for try := 0; ; try++ {
+		err := commit()
+		if err == nil || try == len(commitWaits) {
+			return err
+		}
+		b.Log.Warn("the store refused a commit, trying again", "err", err)
+		select {
+		case <-b.After(commitWaits[try]):
+		case <-b.base.Done():
+			return err
+		}
+	}
 }
 
 // historyLimit is the most entries of a transcript that a turn reads.
