@@ -168,7 +168,7 @@ func (w *Writer) Interrupt() []Row {
 	if !w.Shown() {
 		return w.rows(nil)
 	}
-	texts := fit(w.text.String(), w.limits)
+	texts := fit(strings.TrimRight(w.text.String(), " \n"), w.limits)
 	if last := len(texts) - 1; last >= 0 && fits(texts[last]+"\n\n"+interruptedMark, w.limits) {
 		texts[last] += "\n\n" + interruptedMark
 	} else {
