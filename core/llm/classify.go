@@ -144,7 +144,7 @@ func (ev *evidence) wholeText(status int) verdict {
 			return verdict{reason: Timeout, evidence: "bare unknown error"}
 		}
 	case textLLMUnknown:
-		if status == 0 && ev.best == "" {
+		if status < 400 && ev.best == "" {
 			return verdict{reason: Unclassified, evidence: "bare unknown failure", final: true}
 		}
 	case textProviderFailed:
