@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -134,15 +135,14 @@ func (p *player) expectPost(e expectPost) {
 func (p *player) expectTyping(e expectTyping) {
 	p.Helper()
 	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	for place, on := range p.w.typing {
+	typing := maps.Clone(p.w.typing)
+	p.w.mu.Unlock()
+	for place, on := range typing {
 		if on && !e.typing && (e.place == "" || e.place == place) {
-			p.w.mu.Unlock()
 			p.fatalf("it types in %s", place)
 		}
 	}
-	if e.typing && !p.w.typing[e.place] {
-		p.w.mu.Unlock()
+	if e.typing && !typing[e.place] {
 		p.fatalf("it does not type")
 	}
 }
@@ -185,10 +185,17 @@ func windows(s failover.State) []failover.Window {
 
 func (p *player) expectLog(e expectLog) {
 	p.Helper()
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	for i := range p.w.logs {
-		l := &p.w.logs[i]
+	if !p.w.logged(e) {
+		p.fatalf("there is no such line")
+	}
+}
+
+// logged finds a line that nobody expected yet, and marks it.
+func (w *world) logged(e expectLog) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.logs {
+		l := &w.logs[i]
 		if l.matched || l.event != e.event {
 			continue
 		}
@@ -198,11 +205,10 @@ func (p *player) expectLog(e expectLog) {
 		}
 		if ok {
 			l.matched = true
-			return
+			return true
 		}
 	}
-	p.w.mu.Unlock()
-	p.fatalf("there is no such line")
+	return false
 }
 
 func (p *player) expectTranscript(e expectTranscript) {

@@ -48,6 +48,7 @@ func TestScenarios(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		for _, kind := range []string{"memory", "sqlite"} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
 				s, err := readScenario(filepath.Base(file), data)
 				if err != nil {
 					t.Fatal(err)
