@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -21,6 +22,8 @@ type Command struct {
 	Help string // one line, at most 100 characters (Discord's limit for descriptions)
 	// Arg names the one free argument, empty for none; ArgHelp describes it.
 	Arg, ArgHelp string
+	// Words are all values that Arg may have; nil is any.
+	Words []string
 	// Complete is true when values of Arg are offered while typing.
 	Complete bool
 	Who      Who
@@ -33,8 +36,8 @@ type Command struct {
 var Commands = []Command{
 	{Name: "model", Help: "Show or choose the model of this thread", Arg: "model", ArgHelp: "provider/model, an alias, a number from /models, @profile, or default", Complete: true, Who: Anyone, Urgent: true},
 	{Name: "models", Help: "List the models that you can choose", Who: Anyone, Urgent: true},
-	{Name: "status", Help: "Show which model is selected, which one answers, and why", Arg: "detail", ArgHelp: "why: tell the decisions of the last turn", Who: Anyone, Urgent: true},
-	{Name: "new", Help: "Start a new conversation in this thread", Arg: "model", ArgHelp: "default: go back to the default model as well", Who: Anyone},
+	{Name: "status", Help: "Show which model is selected, which one answers, and why", Arg: "why", ArgHelp: "why: tell the decisions of the last turn", Words: []string{"why"}, Complete: true, Who: Anyone, Urgent: true},
+	{Name: "new", Help: "Start a new conversation in this thread", Arg: "default", ArgHelp: "default: go back to the default model as well", Words: []string{"default"}, Complete: true, Who: Anyone},
 	{Name: "reset", Help: "Forget this conversation and start over", Who: Anyone},
 	{Name: "stop", Help: "Stop the answer that is being written", Who: Anyone, Urgent: true},
 	{Name: "retry", Help: "Answer the last message again", Who: Anyone},
@@ -53,8 +56,9 @@ func FindCommand(name string) (Command, bool) {
 }
 
 // ParseCommand reads a command from text: "/name args" or "!name args", where
-// name is in the table. Anything else, such as a path or an unknown word after
-// a slash, is no command but text.
+// name is in the table and args are what it takes. Anything else, such as a
+// path, an unknown word after a slash, or a sentence that begins with a command,
+// is no command but text.
 func ParseCommand(text string) (c Command, args string, ok bool) {
 	text = strings.TrimSpace(text)
 	if len(text) < 2 || text[0] != '/' && text[0] != '!' {
@@ -65,9 +69,24 @@ func ParseCommand(text string) (c Command, args string, ok bool) {
 		name, args = name[:i], strings.TrimSpace(name[i:])
 	}
 	c, ok = FindCommand(name)
-	if !ok || c.Arg == "" && args != "" && text[0] == '!' {
-		// "!stop that, will you" is a sentence; "!stop" is a command.
+	if !ok || !c.takes(text[0], args) {
 		return Command{}, "", false
 	}
 	return c, args, true
+}
+
+// takes reports whether args can be meant for the command: "/stop" and "!stop"
+// are commands, "!stop that, will you" is a sentence. A slash in front of a free
+// argument is meant, even if there are too many words: the reply says how to
+// write it.
+func (c Command) takes(mark byte, args string) bool {
+	switch {
+	case args == "":
+		return true
+	case c.Arg == "":
+		return false
+	case c.Words != nil:
+		return slices.ContainsFunc(c.Words, func(w string) bool { return strings.EqualFold(w, args) })
+	}
+	return mark == '/' || !strings.ContainsFunc(args, unicode.IsSpace)
 }

@@ -18,7 +18,19 @@ func TestParseCommand(t *testing.T) {
 		{"/stop", "stop", ""},
 		{"!stop", "stop", ""},
 		{"!stop that, will you", "", ""},
+		{"/stop it", "", ""},
+		{"/help me please", "", ""},
+		{"/reset the password, please", "", ""},
 		{"/new default", "new", "default"},
+		{"!new DEFAULT", "new", "DEFAULT"},
+		{"!new idea: we ship friday", "", ""},
+		{"/new idea", "", ""},
+		{"!status why", "status", "why"},
+		{"!status report is late", "", ""},
+		{"/status report", "", ""},
+		{"!model default", "model", "default"},
+		{"!model trains are fun", "", ""},
+		{"/model two words", "model", "two words"}, // its reply tells how to use it
 		{"/usr/bin", "", ""},
 		{"/unknown word", "", ""},
 		{"!important", "", ""},
@@ -49,6 +61,8 @@ func TestCommandTable(t *testing.T) {
 			t.Errorf("the help of %s has %d characters", c.Name, len(c.Help))
 		case len(c.ArgHelp) > 100 || (c.Arg == "") != (c.ArgHelp == ""):
 			t.Errorf("the argument of %s is %q: %q", c.Name, c.Arg, c.ArgHelp)
+		case c.Words != nil && c.Arg != strings.Join(c.Words, "|"):
+			t.Errorf("the argument of %s is called %q and may be %q", c.Name, c.Arg, c.Words)
 		case c.Who != Anyone && c.Who != Admins:
 			t.Errorf("%s is for %q", c.Name, c.Who)
 		}
@@ -65,7 +79,7 @@ func FuzzParseCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, args, ok := ParseCommand(text)
 		if !ok {
-			if c != (Command{}) || args != "" {
+			if c.Name != "" || args != "" {
 				t.Fatalf("%q is no command but gives %q with %q", text, c.Name, args)
 			}
 			return
