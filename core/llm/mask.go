@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -161,8 +162,7 @@ func maskURL(u string) (from, to int, with string) {
 }
 
 // assignment is where the value begins if s[start:end] is the name of a
-// credential that is being set, else 0. A colon counts only after names that no
-// sentence ends with.
+// credential that is being set, else 0.
 func assignment(s string, start, end int) int {
 	i := end
 	quote := i < len(s) && (s[i] == '"' || s[i] == '\'')
@@ -176,19 +176,42 @@ func assignment(s string, start, end int) int {
 		return 0
 	}
 	name := lower(s[start:end])
-	if s[i] == ':' && !quote && !strings.ContainsAny(name, "-_") && name != "authorization" && name != "password" {
+	value := i + 1
+	for value < len(s) && (s[value] == ' ' || s[value] == '"' || s[value] == '\'') {
+		value++
+	}
+	if s[i] == ':' && !quote {
+		if headed(name, s[value:valueEnd(s, value)]) {
+			return value
+		}
 		return 0
 	}
 	for _, n := range secretNames {
 		if name == n || strings.HasSuffix(name, "_"+n) || strings.HasSuffix(name, "."+n) {
-			i++
-			for i < len(s) && (s[i] == ' ' || s[i] == '"' || s[i] == '\'') {
-				i++
-			}
-			return i
+			return value
 		}
 	}
 	return 0
+}
+
+// headed reports whether "name: value" gives a credential away. Sentences have
+// colons, too ("invalid_auth: copy the token", "the key: please check it"), so
+// only names of two words count, and values that no sentence goes on with; a
+// password may be any word.
+func headed(name, value string) bool {
+	if name == "password" || name == "passwd" {
+		return true
+	}
+	for _, n := range secretNames {
+		if strings.ContainsAny(n, "-_") && (name == n || strings.HasSuffix(name, "_"+n)) || name == n && n == "authorization" {
+			return hasPrefix(value, secretPrefixes) || len(value) >= 8 && strings.ContainsAny(value, "0123456789")
+		}
+	}
+	return false
+}
+
+func hasPrefix(s string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // valueEnd is where a value ends.
