@@ -61,10 +61,11 @@ func (t *turn) before(s notices.State) notices.State {
 	return s
 }
 
-// commitWith commits the end of a turn. The auto choice goes in the transaction
-// of the turn whose probe won, unless somebody chose meanwhile.
+// commitWith commits the end of a turn. A choice that cannot be followed goes in
+// the transaction that tells so, and an auto choice in that of the turn whose
+// probe won, unless somebody chose meanwhile.
 func (t *turn) commitWith(ctx context.Context, change func(Tx) error) error {
-	if !t.probeWon() {
+	if !t.probeWon() && !t.drops {
 		return t.b.Store.Commit(ctx, t.in.Session, 0, change)
 	}
 	return t.b.Store.CommitChoice(ctx, t.in.Session, 0, func(tx ChoiceTx) error {
@@ -72,7 +73,11 @@ func (t *turn) commitWith(ctx context.Context, change func(Tx) error) error {
 		if err := change(tx); err != nil {
 			return err
 		}
-		if c == t.sess.Choice {
+		switch {
+		case c != t.sess.Choice:
+		case t.drops:
+			tx.SetChoice(Choice{})
+		default:
 			tx.SetChoice(Choice{Lock: c.Lock})
 		}
 		return nil

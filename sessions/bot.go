@@ -59,6 +59,7 @@ type Bot struct {
 	lanes    map[core.Key]*lane
 	previews map[string][]delivery.Row // of turns of an earlier process
 	closed   bool
+	stopping chan struct{} // closed by Stop
 	active   int           // lanes and urgent commands at work
 	idle     chan struct{} // closed while active is 0
 	wg       sync.WaitGroup
@@ -86,7 +87,7 @@ func New(c Config) *Bot {
 	if c.Acquire == nil {
 		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
 	}
-	b := &Bot{Config: c, lanes: map[core.Key]*lane{}, previews: map[string][]delivery.Row{}, idle: make(chan struct{})}
+	b := &Bot{Config: c, lanes: map[core.Key]*lane{}, previews: map[string][]delivery.Row{}, idle: make(chan struct{}), stopping: make(chan struct{})}
 	close(b.idle)
 	b.base, b.cancel = context.WithCancelCause(context.Background())
 	return b
@@ -128,12 +129,13 @@ func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 	return nil
 }
 
-// Stop takes no more messages, gives running turns the grace to finish, then
-// cuts them off and waits until nothing runs. What was cut off stays in the
-// inbox.
+// Stop takes no more messages, ends every wait of a turn, gives requests that
+// are under way the grace to finish, then cuts them off and waits until nothing
+// runs. What was cut off stays in the inbox. It is called once.
 func (b *Bot) Stop(grace time.Duration) {
 	b.mu.Lock()
 	b.closed = true
+	close(b.stopping)
 	b.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {

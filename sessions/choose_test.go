@@ -141,10 +141,10 @@ func TestPendingMark(t *testing.T) {
 		h.open()
 		h.model("a/m1", `slow 10s 529 "overloaded_error"`)
 		h.command("t1", "model a/m1", "ann")
-		if s := h.session("t1"); s.Pending != nil {
-			t.Fatalf("a mark without a running turn: %+v", s.Pending)
-		}
 		h.say("t1", "hi")
+		if s := h.session("t1"); s.Pending != nil {
+			t.Fatalf("a turn began with the choice, and left its mark: %+v", s.Pending)
+		}
 		h.command("t1", "model c/m3", "ann")
 		if p := h.session("t1").Pending; p == nil || p.Model != ref("c/m3") {
 			t.Fatalf("the mark is %+v", p)

@@ -42,7 +42,7 @@ func say(text string) func(ChoiceTx) core.Reply {
 
 // runCommand carries out a command that came as text. Its reply is a post in
 // the same thread; change, reply and settled message are one commit.
-func (b *Bot) runCommand(in Inbound, c core.Command, args string) {
+func (b *Bot) runCommand(in Inbound, c core.Command, args string, dropped ...string) {
 	inv := core.Invocation{ID: in.Message.ID, Author: in.Message.Author, Target: in.Message.Target, Name: c.Name, Args: args}
 	id := in.Turn
 	if id == "" {
@@ -54,11 +54,17 @@ func (b *Bot) runCommand(in Inbound, c core.Command, args string) {
 		if r.Menu != nil {
 			text += "\n" + menuText(r.Menu)
 		}
+		if len(dropped) > 0 {
+			text += " " + droppedText(len(dropped))
+		}
 		for i, part := range b.Sender.Split(in.Message.Target.Thread, text) {
 			rows = append(rows, delivery.Row{
 				Session: in.Session, Turn: id, Part: i, State: delivery.Queued, Created: b.Now(),
 				Post: core.Post{Target: in.Message.Target, Kind: core.PostCommand, Text: part, Nonce: delivery.Nonce(id, core.PostCommand, i)},
 			})
+		}
+		for _, key := range dropped {
+			tx.Settle(key)
 		}
 		tx.Settle(in.Key)
 		return tx.Queue(rows...)
@@ -78,10 +84,27 @@ func (b *Bot) Command(ctx context.Context, inv core.Invocation) (core.Reply, err
 	if _, ok := core.FindCommand(inv.Name); !ok {
 		return core.Reply{Text: unknownCommandText(inv.Name)}, nil
 	}
-	if inv.Name == "retry" {
+	switch {
+	case inv.Name == "retry":
 		return b.nativeRetry(ctx, key, inv)
+	case isReset(inv.Name):
+		return b.reset(ctx, key, inv)
 	}
 	return b.execute(ctx, key, inv, func(Tx, core.Reply) {}, func() {})
+}
+
+// reset is a reset that is no message of the lane.
+func (b *Bot) reset(ctx context.Context, key core.Key, inv core.Invocation) (core.Reply, error) {
+	dropped := b.resetLane(ctx, key)
+	r, err := b.execute(ctx, key, inv, func(tx Tx, _ core.Reply) {
+		for _, k := range dropped {
+			tx.Settle(k)
+		}
+	}, func() {})
+	if err == nil && len(dropped) > 0 {
+		r.Text += " " + droppedText(len(dropped))
+	}
+	return r, err
 }
 
 // nativeRetry puts the command in the inbox, since its answer is a turn of the
@@ -142,8 +165,8 @@ func (c *call) prepare() (func(ChoiceTx) core.Reply, error) {
 		return say(adminsOnlyText(cmd.Name)), nil
 	}
 	var err error
-	if c.sess, err = c.b.Store.Session(c.ctx, c.key); err != nil {
-		return nil, fmt.Errorf("reading the session: %w", err)
+	if c.sess, err = c.b.open(c.ctx, c.key, c.inv.Target.Thread); err != nil {
+		return nil, err
 	}
 	return commands[cmd.Name](c)
 }
@@ -159,9 +182,6 @@ func cmdNew(c *call) (func(ChoiceTx) core.Reply, error) {
 	if c.inv.Args != "" && !toDefault {
 		return say(newUsageText(c.inv.Name)), nil
 	}
-	if c.run != nil && c.inv.Native {
-		c.run.cancel(errReset)
-	}
 	id := c.b.NewID()
 	return func(tx ChoiceTx) core.Reply {
 		reset := resetSession(tx, id, toDefault)
@@ -173,7 +193,7 @@ func cmdNew(c *call) (func(ChoiceTx) core.Reply, error) {
 // Reset starts a conversation over, as /reset does, for whoever administers
 // sessions.
 func (b *Bot) Reset(ctx context.Context, key core.Key) error {
-	_, err := b.execute(ctx, key, core.Invocation{Name: "reset", Native: true}, func(Tx, core.Reply) {}, func() {})
+	_, err := b.reset(ctx, key, core.Invocation{Name: "reset", Native: true})
 	return err
 }
 
@@ -203,10 +223,9 @@ func resetSession(tx ChoiceTx, transcript string, toDefault bool) resetOutcome {
 
 // cmdStop cuts the running turn off.
 func cmdStop(c *call) (func(ChoiceTx) core.Reply, error) {
-	if c.run == nil {
+	if !c.b.stopRunning(c.key) {
 		return say(nothingToStopText), nil
 	}
-	c.run.cancel(errStopped)
 	return say(stoppedText), nil
 }
 

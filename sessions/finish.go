@@ -28,7 +28,7 @@ func (t *turn) finish(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		t.answered()
-	case errors.Is(cause, errShutdown):
+	case errors.Is(cause, errShutdown), errors.Is(err, failover.ErrStopping):
 		return // the next start takes it up again
 	case errors.Is(cause, errStopped), errors.Is(cause, errReset):
 		t.record.Outcome = "stopped"

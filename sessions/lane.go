@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"understudy/core"
 )
@@ -19,13 +20,21 @@ var (
 // lane is the queue of one session. Its goroutine lives while it has work.
 // Fields are guarded by Bot.mu.
 type lane struct {
-	queue   []Inbound
+	queue   []waiting
 	running *running
+}
+
+// waiting is a message in a lane. A reset takes the place of what was said
+// before it and not answered yet.
+type waiting struct {
+	Inbound
+	dropped []string // inbox keys that are settled with it
 }
 
 // running is a turn in progress.
 type running struct {
 	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when it has ended
 	changed chan struct{} // signalled when the user chose a model; holds one
 }
 
@@ -43,15 +52,78 @@ func (b *Bot) enqueue(in Inbound) {
 		b.spawn(func() { b.runCommand(in, c, args) })
 		return
 	}
-	if isCommand && (c.Name == "new" || c.Name == "reset") && l != nil && l.running != nil {
-		l.running.cancel(errReset)
-	}
 	if l == nil {
 		l = &lane{}
 		b.lanes[in.Session] = l
 		b.spawn(func() { b.work(in.Session, l) })
 	}
-	l.queue = append(l.queue, in)
+	w := waiting{Inbound: in}
+	if isCommand && isReset(c.Name) {
+		w.dropped = l.reset()
+	}
+	l.queue = append(l.queue, w)
+}
+
+func isReset(command string) bool { return command == "new" || command == "reset" }
+
+// reset cuts the running turn off and takes what waits out of the lane; it
+// returns the inbox keys of what nobody will answer.
+func (l *lane) reset() []string {
+	var dropped []string
+	if l.running != nil {
+		l.running.cancel(errReset)
+	}
+	for _, w := range l.queue {
+		dropped = append(append(dropped, w.dropped...), w.Key)
+	}
+	l.queue = nil
+	return dropped
+}
+
+// resetLane is a reset that comes beside the lane: it waits until the running
+// turn has ended, so that nothing of it follows the confirmation.
+func (b *Bot) resetLane(ctx context.Context, key core.Key) []string {
+	b.mu.Lock()
+	l := b.lanes[key]
+	if l == nil {
+		b.mu.Unlock()
+		return nil
+	}
+	dropped, run := l.reset(), l.running
+	b.mu.Unlock()
+	if run != nil {
+		select {
+		case <-run.done:
+		case <-b.After(resetPatience):
+		case <-ctx.Done():
+		}
+	}
+	return dropped
+}
+
+// resetPatience is how long a reset waits for a turn that was cut off.
+const resetPatience = 2 * time.Second
+
+// stopRunning cuts the turn in progress off, if there is one.
+func (b *Bot) stopRunning(key core.Key) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.lanes[key]
+	if l == nil || l.running == nil {
+		return false
+	}
+	l.running.cancel(errStopped)
+	return true
+}
+
+// wake tells a running turn that its user chose.
+func (b *Bot) wake(key core.Key) {
+	if run := b.runningTurn(key); run != nil {
+		select {
+		case run.changed <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // work answers what is in the lane, one after the other, and ends when it is
@@ -68,26 +140,27 @@ func (b *Bot) work(key core.Key, l *lane) {
 		l.queue = l.queue[1:]
 		if c, args, ok := core.ParseCommand(in.Message.Text); ok && c.Name != "retry" {
 			b.mu.Unlock()
-			b.runCommand(in, c, args)
+			b.runCommand(in.Inbound, c, args, in.dropped...)
 			continue
 		}
 		ctx, cancel := context.WithCancelCause(b.base)
-		run := &running{cancel: cancel, changed: make(chan struct{}, 1)}
+		run := &running{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 		l.running = run
 		b.mu.Unlock()
 
-		b.turn(ctx, in, run)
+		b.turn(ctx, in.Inbound, run)
 
 		b.mu.Lock()
 		l.running = nil
 		b.mu.Unlock()
+		close(run.done)
 		cancel(nil)
 	}
 }
 
 // change edits or drops a waiting message.
 func (l *lane) change(c core.Change) {
-	i := slices.IndexFunc(l.queue, func(in Inbound) bool { return in.Key == c.InboxKey })
+	i := slices.IndexFunc(l.queue, func(w waiting) bool { return w.Key == c.InboxKey })
 	switch {
 	case i < 0:
 	case c.Deleted:

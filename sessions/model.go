@@ -39,8 +39,7 @@ func (c *call) parseChoice(args string) (func(Choice) Choice, string, error) {
 	if strings.EqualFold(args, "default") {
 		return func(Choice) Choice { return Choice{} }, "", nil
 	}
-	name, profile, locked := strings.Cut(args, "@")
-	name, profile = strings.TrimSpace(name), strings.TrimSpace(profile)
+	name, profile, locked := c.cutProfile(args)
 	if name == "" && !locked || locked && profile == "" {
 		return nil, modelUsageText, nil
 	}
@@ -75,6 +74,34 @@ func (c *call) parseChoice(args string) (func(Choice) Choice, string, error) {
 	}, "", nil
 }
 
+// cutProfile cuts "model@profile". Models and profiles may hold an "@" of their
+// own: the first cut that leaves a profile counts, else the first possible one.
+func (c *call) cutProfile(args string) (name, profile string, locked bool) {
+	args = strings.TrimSpace(args)
+	if r, ok := llm.ParseRef(args); ok && slices.Contains(c.set.Offered, r) {
+		return args, "", false
+	}
+	first := -1
+	for i := range len(args) {
+		if args[i] != '@' || i > 0 && args[i-1] == '/' || strings.Contains(args[i+1:], "/") {
+			continue // of a model, as in "openrouter/@cf/meta/llama"
+		}
+		if first < 0 {
+			first = i
+		}
+		if r, ok := c.set.find(strings.TrimSpace(args[:i])); ok {
+			if id, _, err := c.findProfile(r.Provider, strings.TrimSpace(args[i+1:])); err == nil && id != "" {
+				first = i
+				break
+			}
+		}
+	}
+	if first < 0 {
+		return args, "", false
+	}
+	return strings.TrimSpace(args[:first]), strings.TrimSpace(args[first+1:]), true
+}
+
 // findProfile reads a profile as people write it: its id, or the part after the
 // provider.
 func (c *call) findProfile(provider, word string) (id, text string, err error) {
@@ -99,14 +126,7 @@ func (c *call) findProfile(provider, word string) (id, text string, err error) {
 // update; the running turn is woken once the reply is on its way.
 func (c *call) choose(change func(Choice) Choice) func(ChoiceTx) core.Reply {
 	mark := c.b.NewID()
-	if run := c.run; run != nil {
-		c.after = func() {
-			select {
-			case run.changed <- struct{}{}:
-			default:
-			}
-		}
-	}
+	c.after = func() { c.b.wake(c.key) }
 	return func(tx ChoiceTx) core.Reply {
 		s := tx.Session()
 		before := c.set.resolve(c.key.Agent, s.Choice)
@@ -117,7 +137,8 @@ func (c *call) choose(change func(Choice) Choice) func(ChoiceTx) core.Reply {
 		if before.Model != after.Model {
 			s.Notice = notices.State{}
 		}
-		if c.run != nil && before != after {
+		if before != after {
+			// Also where no turn runs: one may have begun beside this.
 			s.Pending = &Pending{ID: mark, Model: after.Model, Lock: after.Lock}
 		}
 		tx.SetSession(s)

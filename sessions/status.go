@@ -50,6 +50,8 @@ func (c *call) statusLines() ([]string, error) {
 	if n := c.sess.Notice; n.Moved() && n.Selected == sel.Model {
 		lines = append(lines, fmt.Sprintf("Active: %s, because %s %s; since %s (%s).", n.Active, n.Selected,
 			reasonWords(n.Reason), n.Since.UTC().Format("15:04 MST"), notices.About(now.Sub(n.Since))))
+	} else if last := c.sess.Active; last != (llm.Ref{}) && last != sel.Model {
+		lines = append(lines, fmt.Sprintf("Active: %s gave the last answer.", last))
 	}
 	chain := c.set.agent(c.key.Agent).Policy.Chain(sel.Model, sel.Source)
 	if len(chain) > 1 {

@@ -26,6 +26,7 @@ type turn struct {
 	sel   selected
 	plan  failover.Plan
 	auto  auto
+	drops bool // the session's choice cannot be followed and goes
 	image bool // the chain is the one for images, not the session's
 	// resumed: an earlier run of this turn has put the message into the
 	// transcript.
@@ -130,6 +131,15 @@ func (t *turn) begin(ctx context.Context) error {
 	if t.sel.Model == (llm.Ref{}) {
 		return &plainError{noModelText}
 	}
+	if t.set.Override == (llm.Ref{}) {
+		if why := t.set.impossible(sess.Choice); why != "" {
+			// Told, and dropped, in the commit that ends the turn. The message
+			// is to be sent again, so it is no part of the conversation.
+			t.drops = true
+			model, _ := t.set.agent(key.Agent).Policy.Resolve()
+			return &plainError{impossibleText(sess.Choice.Model, why, model)}
+		}
+	}
 	t.history, err = b.Store.Transcript(ctx, key, sess.Transcript, historyLimit)
 	if err != nil {
 		return fmt.Errorf("reading the transcript: %w", err)
@@ -156,12 +166,8 @@ func (t *turn) begin(ctx context.Context) error {
 }
 
 // store commits what must be known before the first request: the turn, the
-// user's message, and a choice that was dropped because it cannot be followed.
+// user's message, and the repair of a choice that holds something impossible.
 func (t *turn) store(ctx context.Context) error {
-	why := ""
-	if t.set.Override == (llm.Ref{}) {
-		why = t.set.impossible(t.sess.Choice)
-	}
 	lost, broken := t.lostLock(), t.sess.Choice.Broken
 	var posts []delivery.Row
 	err := t.b.Store.CommitChoice(ctx, t.in.Session, 0, func(tx ChoiceTx) error {
@@ -180,8 +186,6 @@ func (t *turn) store(ctx context.Context) error {
 			case t.auto.probing:
 				s.Choice.Probed = t.record.Started
 				tx.SetChoice(s.Choice)
-			case why != "":
-				tx.SetChoice(Choice{})
 			case lost != "" || broken != "":
 				c := s.Choice
 				c.Broken = ""
@@ -202,10 +206,6 @@ func (t *turn) store(ctx context.Context) error {
 		return fmt.Errorf("storing the message: %w", err)
 	}
 	t.b.Sender.Send(posts...)
-	if why != "" {
-		model, _ := t.set.agent(t.in.Session.Agent).Policy.Resolve()
-		return &plainError{impossibleText(t.sess.Choice.Model, why, model)}
-	}
 	if t.auto.probing {
 		t.sess.Choice.Probed = t.record.Started
 	}
@@ -248,6 +248,7 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		Pending:   t.pending,
 		Taken:     t.taken,
 		Changed:   run.changed,
+		Stopping:  t.b.stopping,
 		Status:    t.status,
 		Mend:      t.mend,
 		Attempted: t.attempted,
@@ -328,7 +329,7 @@ func (t *turn) pending(ctx context.Context) (failover.Switch, bool, error) {
 	if err != nil {
 		return failover.Switch{}, false, fmt.Errorf("reading the session: %w", err)
 	}
-	if s.Pending == nil || t.writer.Shown() || t.image {
+	if s.Pending == nil || t.image || !t.discard() {
 		return failover.Switch{}, false, nil
 	}
 	sel := t.set.resolve(t.in.Session.Agent, s.Choice)
@@ -342,11 +343,10 @@ func (t *turn) pending(ctx context.Context) (failover.Switch, bool, error) {
 
 // taken clears the mark that was acted on, and no newer one.
 func (t *turn) taken(ctx context.Context, id string) error {
-	t.discard()
 	err := t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
 		s := tx.Session()
 		if s.Pending != nil && s.Pending.ID == id {
-			s.Pending = nil
+			s.Pending, s.Fresh = nil, false // this is the first turn with it
 			tx.SetSession(s)
 		}
 		return nil

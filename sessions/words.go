@@ -133,6 +133,14 @@ func chosenText(c *call, next Choice, now selected) string {
 	return text + " This is strict: no other model steps in if it fails. /model default undoes it."
 }
 
+// droppedText tells what a reset took the place of.
+func droppedText(n int) string {
+	if n == 1 {
+		return "One message that was still waiting is dropped."
+	}
+	return fmt.Sprintf("%d messages that were still waiting are dropped.", n)
+}
+
 // resetText confirms a reset.
 func resetText(sel selected, out resetOutcome) string {
 	text := "A new conversation begins here."

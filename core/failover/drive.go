@@ -63,6 +63,9 @@ type Hooks struct {
 	Pending func(context.Context) (Switch, bool, error)
 	Taken   func(ctx context.Context, id string) error
 	Changed <-chan struct{}
+	// Stopping is closed when the program stops: no wait outlasts it, while a
+	// request that is under way may still end well.
+	Stopping <-chan struct{}
 	// Status sends the status notice. It has 5 s.
 	Status func(context.Context)
 	// Mend changes the request so that what a provider refused it for is gone,
@@ -71,6 +74,10 @@ type Hooks struct {
 	// Attempted is told of every attempt once its outcome is known.
 	Attempted func(Attempt)
 }
+
+// ErrStopping is what a turn ends with whose wait was cut short because the
+// program stops. Nothing failed; the turn is to be run again.
+var ErrStopping = errors.New("the program is stopping")
 
 // Switch is a choice of model made while a turn runs.
 type Switch struct {
@@ -278,6 +285,8 @@ func (t *Turn) wait(ctx context.Context, until time.Time) error {
 	case <-t.e.After(until.Sub(t.e.Now())):
 	case <-t.hooks.Changed:
 		t.changed = true
+	case <-t.hooks.Stopping:
+		return ErrStopping
 	}
 	return nil
 }
@@ -289,7 +298,7 @@ func (t *Turn) takeSwitch(ctx context.Context) error {
 		t.changed = true
 	default:
 	}
-	if t.hooks.Pending == nil || !t.changed {
+	if t.hooks.Pending == nil || !t.changed || t.run.lost != nil {
 		return nil
 	}
 	t.changed = false

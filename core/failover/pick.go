@@ -28,10 +28,10 @@ func (r *Run) pick(v View) (*flight, *Attempt) {
 	if p, ok := r.usable(ps, list, ref); ok {
 		return r.fly(p, false, nil), nil
 	}
-	if r.asked > 0 {
+	if r.asked > 0 && r.keep == "" {
 		return nil, nil
 	}
-	return r.blocked(v, list)
+	return r.blocked(v, list) // also the profile that answered the last call
 }
 
 // profiles are those of a provider that this turn may use.

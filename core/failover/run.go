@@ -355,6 +355,8 @@ func (r *Run) endPass(v View) {
 	switch {
 	case r.tool:
 		r.giveUp(v, nil, false)
+	case len(r.causes) == 0: // the user chose again when all had failed
+		r.giveUp(v, nil, false)
 	case overloaded && r.overloads < maxOverloadRetries:
 		wait := overloadWaits[min(r.overloads, len(overloadWaits)-1)]
 		r.overloads++

@@ -422,3 +422,39 @@ func TestDecisionsOfAWin(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 }
+
+// Choosing the model that has just failed asks it once more, and nothing waits
+// as if it had been overloaded.
+func TestSwitchToTheModelThatFailed(t *testing.T) {
+	for _, reason := range []llm.Reason{llm.RateLimit, llm.Auth, llm.Billing, llm.EmptyResponse} {
+		w := newWorld("a:p", "b:p")
+		w.answer = script(map[string]string{"a/m1": string(reason)})
+		r := NewRun(w.plan(FromDefault, "a/m1", "b/m2"), w.rules, w.throttles, w.skips)
+		r.Next(w.view())
+		w.book(r, r.Failed(w.view(), fails(reason), false))
+		r.Switch(w.view(), Switch{Model: ref("a/m1")})
+		_, err := w.play(t, r)
+		if err == nil || len(w.calls) != 1 || len(w.waits) != 0 || err.Last()[0].Reason != reason {
+			t.Fatalf("%s: calls %v, waits %v, err %v", reason, w.calls, w.waits, err)
+		}
+	}
+}
+
+// A profile that another turn got blocked between two calls of this one is
+// named as what stood in the way.
+func TestBlockBetweenTwoCallsIsOnRecord(t *testing.T) {
+	w := newWorld("a:p")
+	r := NewRun(w.plan(FromUser, "a/m1"), w.rules, w.throttles, w.skips)
+	if _, err := w.play(t, r); err != nil {
+		t.Fatal(err)
+	}
+	r.ToolStarted()
+	w.states["a:p"] = w.rules.Fail(w.states["a:p"], "a:p", "m1", &llm.Error{Reason: llm.RateLimit, ResetAt: w.now.Add(time.Hour)}, w.now)
+	_, err := w.play(t, r)
+	if err == nil || err.Kind() != AllRateLimited || len(w.calls) != 1 {
+		t.Fatalf("calls %v, kind %v, err %v", w.calls, err.Kind(), err)
+	}
+	if a := r.Attempts()[1]; !a.Skipped || a.Behind != llm.RateLimit {
+		t.Fatalf("the second attempt is %+v", a)
+	}
+}

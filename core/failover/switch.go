@@ -32,9 +32,8 @@ func (r *Run) Switch(v View, s Switch) {
 	j := slices.Index(r.plan.Chain[min(r.at, len(r.plan.Chain)):], s.Model)
 	r.plan.Chain, r.at = chain, 0
 	switch {
-	case j == 0: // it is being asked already
-	case j > 0 || !begun:
-		r.beginCandidate()
+	case j >= 0 || !begun:
+		r.beginCandidate() // also the one that failed: it was asked for anew
 	default:
 		r.beginPass(overloadPass)
 	}
