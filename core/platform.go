@@ -88,6 +88,12 @@ type SendError struct {
 	// Unknown: the post may have happened; settle it by its nonce before
 	// anything is sent again.
 	Unknown bool
+	// Unsent: the post has not left the process, since it would have had to
+	// wait too long for a limit of our own.
+	Unsent bool
+	// Unreached: the platform could not be reached, or somebody in front of it
+	// answered in its place. It has not refused the post.
+	Unreached bool
 	// TooLong: the platform counts the text as too long.
 	TooLong bool
 	// RetryAfter is how long the platform asks to wait; zero if it does not say.
@@ -108,6 +114,12 @@ func (e *SendError) Error() string {
 }
 
 func (e *SendError) Unwrap() error { return e.Err }
+
+// Refused reports whether the platform looked at the post and said no. A post
+// that was put off or lost on its way was not refused.
+func (e *SendError) Refused() bool {
+	return !e.Unsent && !e.Unreached && !e.Unknown && e.RetryAfter == 0
+}
 
 // Handler is the inbound half of the socket. Adapters have authorised the
 // author before they call it.

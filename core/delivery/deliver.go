@@ -9,7 +9,9 @@ import (
 	"understudy/core"
 )
 
-// sendWaits are the waits between the tries of a send.
+// sendWaits are the waits between the tries of a send that the platform
+// refuses. One that did not come to that is put off in the same steps, with
+// the last one repeated.
 var sendWaits = []time.Duration{1 * time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
 
 // storeWaits are the waits between the tries of a write to the store. A row
@@ -20,6 +22,12 @@ const (
 	// sendTimeout bounds one request to a platform. Its outcome is unknown
 	// then.
 	sendTimeout = 30 * time.Second
+	// outagePatience is how long a post is put off because the platform cannot
+	// be reached, or asks for time, and queuePatience how long it may wait for
+	// our own limits. Both count from the first try of this process: an outage
+	// must not cost the answers of the time before it.
+	outagePatience = 10 * time.Minute
+	queuePatience  = 30 * time.Minute
 	// storeTimeout bounds one write.
 	storeTimeout = 5 * time.Second
 	// findSlack is how much earlier than the row a message is looked for:
@@ -30,6 +38,12 @@ const (
 // restMissing is posted after the parts of an answer that could be sent.
 const restMissing = "… (the rest of this answer could not be sent)"
 
+// delays are what a row went through in this process.
+type delays struct {
+	since time.Time // the first try
+	count int       // how often it was put off
+}
+
 // storeError is a write that failed for good. The row cannot be sent safely.
 type storeError struct{ error }
 
@@ -39,6 +53,7 @@ func (s *Sender) deliver(ctx context.Context, key string, r Row) {
 	if r.Post.Nonce == "" {
 		r.Post.Nonce = Nonce(r.Turn, r.Post.Kind, r.Part)
 	}
+	put := delays{since: s.c.Now()}
 	for r.State.Open() {
 		err := s.attempt(ctx, &r)
 		if err == nil {
@@ -46,7 +61,7 @@ func (s *Sender) deliver(ctx context.Context, key string, r Row) {
 		}
 		again := false
 		if ctx.Err() == nil && !errors.As(err, new(storeError)) {
-			again, err = s.again(ctx, &r, err)
+			again, err = s.again(ctx, &r, &put, err)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -197,25 +212,20 @@ func sendError(err error) *core.SendError {
 
 // again decides about a failed try. It returns true when the next one is due,
 // and otherwise the reason to stop.
-func (s *Sender) again(ctx context.Context, r *Row, err error) (bool, error) {
+func (s *Sender) again(ctx context.Context, r *Row, d *delays, err error) (bool, error) {
 	e := sendError(err)
-	v := versionOf(r.Post.Nonce)
-	switch {
-	case e.TooLong && v.halvings < maxHalvings:
-		v.halvings++
-		failed := s.save(ctx, r, func(r *Row) {
-			r.Post.Nonce = withVersion(r.Post.Nonce, v)
-			if r.State == Sending {
-				r.State = Queued
-			}
-		})
-		return failed == nil, failed
-	case e.TooLong, e.Permanent, r.Tries >= len(sendWaits):
+	if e.TooLong {
+		return s.halve(ctx, r, err)
+	}
+	wait, ok := s.wait(*r, d, e)
+	if !ok {
 		return false, err
 	}
-	wait := max(sendWaits[r.Tries], e.RetryAfter)
 	failed := s.save(ctx, r, func(r *Row) {
-		r.Tries, r.Error = r.Tries+1, err.Error()
+		r.Error = err.Error()
+		if e.Refused() {
+			r.Tries++
+		}
 		if r.State == Sending && !e.Unknown {
 			r.State = Queued
 		}
@@ -224,6 +234,46 @@ func (s *Sender) again(ctx context.Context, r *Row, err error) (bool, error) {
 		return false, failed
 	}
 	return s.pause(ctx, wait), nil
+}
+
+// wait is how long it is until the next try; ok is false if there is none. Only
+// refusals use up the tries. What was not refused has time instead.
+func (s *Sender) wait(r Row, d *delays, e *core.SendError) (wait time.Duration, ok bool) {
+	if e.Permanent {
+		return 0, false
+	}
+	if e.Refused() {
+		if r.Tries >= len(sendWaits) {
+			return 0, false
+		}
+		return sendWaits[r.Tries], true
+	}
+	wait = max(sendWaits[min(d.count, len(sendWaits)-1)], e.RetryAfter)
+	patience := outagePatience
+	if e.Unsent {
+		wait, patience = max(sendWaits[0], e.RetryAfter), queuePatience
+	}
+	if d.count++; d.count == 1 && !e.Unsent {
+		s.c.Log.Warn("a post has to wait: the platform does not take it now", "session", r.Session.String(), "turn", r.Turn,
+			"kind", r.Post.Kind, "part", r.Part, "error", e)
+	}
+	return wait, !s.c.Now().Add(wait).After(d.since.Add(patience))
+}
+
+// halve makes the pieces of a text smaller that the platform finds too long.
+func (s *Sender) halve(ctx context.Context, r *Row, err error) (bool, error) {
+	v := versionOf(r.Post.Nonce)
+	if v.halvings >= maxHalvings {
+		return false, err
+	}
+	v.halvings++
+	failed := s.save(ctx, r, func(r *Row) {
+		r.Post.Nonce = withVersion(r.Post.Nonce, v)
+		if r.State == Sending {
+			r.State = Queued
+		}
+	})
+	return failed == nil, failed
 }
 
 // save changes a row in the store and here. A row that somebody settled in the

@@ -17,11 +17,14 @@
 //     that leaves the outcome open (a crash, a cut connection) the message is
 //     looked for by its nonce; only if it is not there, or the platform cannot
 //     look, it is posted again, with the same nonce.
-//   - A failed send is tried again after 1, 2, 4, 8 and 16 seconds, or later
-//     if the platform asks for it, and then given up. When the first part of an
-//     answer is given up, the answer is; its other parts and its notices are
-//     not sent any more. When a later part is given up, the thread is told that
-//     the rest is missing.
+//   - A send that the platform refuses is tried again after 1, 2, 4, 8 and 16
+//     seconds and then given up. A post that it did not look at was not
+//     refused: it is put off for ten minutes when the platform is out of reach
+//     or asks for time, and for half an hour when it waits for our own limits.
+//     A process that starts anew gives it that time again.
+//   - When the first part of an answer is given up, the answer is; its other
+//     parts and its notices are not sent any more. When a later part is given
+//     up, the thread is told that the rest is missing.
 //
 // Promises about previews: a row without text belongs to an answer that is
 // still being written, and the Sender leaves it alone. In state Preview its

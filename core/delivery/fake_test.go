@@ -419,4 +419,15 @@ var (
 	errGone = &core.SendError{Permanent: true, Err: errors.New("gone")}
 	errLost = &core.SendError{Unknown: true, Err: errors.New("connection reset")}
 	errLong = &core.SendError{TooLong: true, Err: errors.New("too long")}
+	errDown = &core.SendError{Unreached: true, Err: errors.New("connection refused")}
 )
+
+// asked is a platform that wants to be left alone for a while.
+func asked(wait time.Duration) error {
+	return &core.SendError{RetryAfter: wait, Err: errors.New("rate limit")}
+}
+
+// unsent is a queue of our own that the post did not get through.
+func unsent(wait time.Duration) error {
+	return &core.SendError{Unsent: true, RetryAfter: wait, Err: errors.New("it would have to wait")}
+}

@@ -35,7 +35,7 @@ type Row struct {
 	State   State     `json:"state"`
 	// PlatformID is the message's id once it was posted.
 	PlatformID string    `json:"platformId,omitempty"`
-	Tries      int       `json:"tries,omitempty"` // failed sends so far
+	Tries      int       `json:"tries,omitempty"` // sends that the platform refused, so far
 	Created    time.Time `json:"created"`
 	Settled    time.Time `json:"settled,omitzero"` // when it was sent, given up or withdrawn
 	Error      string    `json:"error,omitempty"`  // why the last send failed

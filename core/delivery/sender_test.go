@@ -69,10 +69,18 @@ func TestFailedSendsAreTriedAgain(t *testing.T) {
 		{"five times", []error{errBusy, errBusy, errBusy, errBusy, errBusy}, 31 * time.Second, Sent, 5},
 		{"for good", []error{errBusy, errBusy, errBusy, errBusy, errBusy, errBusy}, 31 * time.Second, Failed, 5},
 		{"permanently", []error{errGone}, 0, Failed, 0},
-		{"asked to wait", []error{&core.SendError{RetryAfter: 90 * time.Second, Err: errors.New("rate limit")}}, 90 * time.Second, Sent, 1},
-		{"asked to wait less", []error{&core.SendError{RetryAfter: time.Millisecond, Err: errors.New("rate limit")}}, time.Second, Sent, 1},
-		{"unknown each time", []error{errLost, errLost, errLost}, 7 * time.Second, Sent, 3},
-		{"without a class", []error{errors.New("what")}, 1 * time.Second, Sent, 1},
+		{"asked to wait", []error{asked(90 * time.Second)}, 90 * time.Second, Sent, 0},
+		{"asked to wait less", []error{asked(time.Millisecond)}, time.Second, Sent, 0},
+		{"asked to wait for too long", []error{asked(11 * time.Minute)}, 0, Failed, 0},
+		{"asked to wait again and again", slices.Repeat([]error{asked(time.Minute)}, 9), 9 * time.Minute, Sent, 0},
+		{"unknown each time", []error{errLost, errLost, errLost}, 7 * time.Second, Sent, 0},
+		{"without a class", []error{errors.New("what")}, 1 * time.Second, Sent, 0},
+		{"an outage", slices.Repeat([]error{errDown, errLost}, 10), 31*time.Second + 15*16*time.Second, Sent, 0},
+		{"an outage without an end", slices.Repeat([]error{errDown}, 100), 31*time.Second + 35*16*time.Second, Failed, 0},
+		{"refusals around an outage", []error{errBusy, errBusy, errDown, errDown, errDown, errBusy, errBusy, errBusy},
+			38 * time.Second, Sent, 5},
+		{"a queue of our own", slices.Repeat([]error{unsent(30 * time.Second)}, 59), 29*time.Minute + 30*time.Second, Sent, 0},
+		{"a queue without an end", slices.Repeat([]error{unsent(30 * time.Second)}, 100), 30 * time.Minute, Failed, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -95,6 +103,28 @@ func TestFailedSendsAreTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What never left the process cannot be there already: it is not looked for,
+// and a restart finds it queued.
+func TestWhatIsUnsentIsQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(failing("post", unsent(30*time.Second)))
+		p := &finder{fake: f}
+		w := start(t, &memory{}, p)
+		defer w.stop()
+		r := w.say(row("c", "t1", core.PostAnswer, 0, "text"))[0]
+		synctest.Wait()
+		if got := w.row(r.ID); got.State != Queued || got.Error == "" {
+			t.Errorf("the row is %+v", got)
+		}
+		w.flush()
+		w.expect("c", "text")
+		if !p.since.IsZero() {
+			t.Error("it was looked for")
+		}
+	})
 }
 
 func TestAnAnswerThatIsGivenUpTakesItsNoticesAlong(t *testing.T) {
