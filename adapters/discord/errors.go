@@ -108,7 +108,7 @@ func refusedWith(err error, codes ...int) bool {
 	return false
 }
 
-// unsent is a failure before anything was sent.
+// unsent is a wait for our own limits that took too long.
 type unsent struct{ err error }
 
 func (u *unsent) Error() string { return "was not sent: " + u.err.Error() }
@@ -139,16 +139,16 @@ func sendError(err error, creates bool) *core.SendError {
 	case errors.As(err, &ready):
 		return ready
 	case errors.As(err, &u):
-		return &core.SendError{Err: err}
+		return &core.SendError{Unsent: true, Err: err}
 	case !errors.As(err, &r):
-		neverSent := errors.As(err, &dial) && dial.Op == "dial"
-		return &core.SendError{Unknown: creates && !neverSent, Err: err}
+		unknown := creates && !(errors.As(err, &dial) && dial.Op == "dial")
+		return &core.SendError{Unknown: unknown, Unreached: !unknown, Err: err}
 	}
 	switch {
 	case r.status == http.StatusTooManyRequests:
 		return &core.SendError{RetryAfter: r.retryAfter, Err: err}
 	case r.status >= 500 || r.status < 400:
-		return &core.SendError{Unknown: creates, Err: err}
+		return &core.SendError{Unknown: creates, Unreached: !creates, Err: err}
 	case r.status == http.StatusUnauthorized:
 		return &core.SendError{Permanent: true, Help: fatalCodes[4004], Err: err}
 	case r.code == codeInvalidForm && tooLong(r.fields):
@@ -156,7 +156,7 @@ func sendError(err error, creates bool) *core.SendError {
 	case r.code == 0 && r.status == http.StatusForbidden:
 		// Without a code it is not Discord itself that speaks but what stands
 		// in front of it, and that passes.
-		return &core.SendError{Err: err}
+		return &core.SendError{Unreached: true, Err: err}
 	}
 	return &core.SendError{Permanent: true, Help: helps[r.code], Err: err}
 }

@@ -84,6 +84,7 @@ func TestOutcomeOfFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault     discordtest.Fault
 		unknown   bool
+		unreached bool
 		permanent bool
 		after     time.Duration
 		help      string
@@ -92,7 +93,7 @@ func TestOutcomeOfFailures(t *testing.T) {
 		"bad gateway":     {fault: discordtest.Fault{Status: 502, Body: "<html>"}, unknown: true},
 		"rate limit":      {fault: discordtest.Fault{Status: 429, RetryAfter: 1500 * time.Millisecond}, after: 1500 * time.Millisecond},
 		"rate limit page": {fault: discordtest.Fault{Status: 429, Body: "<html>slow down", RetryAfter: 3 * time.Second}, after: 3 * time.Second},
-		"blocked page":    {fault: discordtest.Fault{Status: 403, Body: "<html>no"}},
+		"blocked page":    {fault: discordtest.Fault{Status: 403, Body: "<html>no"}, unreached: true},
 		"no access":       {fault: discordtest.Fault{Status: 403, Code: 50001}, permanent: true, help: "View Channel"},
 		"bad token":       {fault: discordtest.Fault{Status: 401, Message: "401: Unauthorized"}, permanent: true, help: "token"},
 		"gone":            {fault: discordtest.Fault{Status: 404, Code: 10003}, permanent: true, help: "deleted"},
@@ -104,7 +105,7 @@ func TestOutcomeOfFailures(t *testing.T) {
 			h.fake.Inject(c.fault)
 			_, err := h.Post(t.Context(), answer("hello", "n1"))
 			failed := sendError(t, err)
-			if failed.Unknown != c.unknown || failed.Permanent != c.permanent || failed.RetryAfter/time.Second != c.after/time.Second ||
+			if failed.Unknown != c.unknown || failed.Unreached != c.unreached || failed.Permanent != c.permanent || failed.RetryAfter/time.Second != c.after/time.Second ||
 				!strings.Contains(failed.Help, c.help) {
 				t.Errorf("error %+v", failed)
 			}
@@ -120,8 +121,11 @@ func TestNobodyListens(t *testing.T) {
 	h := newHouse(t)
 	h.fake.Close()
 	_, err := h.Post(t.Context(), answer("hello", "n1"))
-	if failed := sendError(t, err); failed.Unknown || failed.Permanent {
+	if failed := sendError(t, err); failed.Unknown || failed.Permanent || !failed.Unreached {
 		t.Errorf("what could not be sent is %+v", failed)
+	}
+	if failed := sendError(t, h.Edit(t.Context(), "1", answer("hello", "n1"))); failed.Unknown || !failed.Unreached {
+		t.Errorf("what could not be edited is %+v", failed)
 	}
 }
 
@@ -145,7 +149,7 @@ func TestRateLimitIsWaitedForWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := h.Post(ctx, answer("one", "n1"))
-	if failed := sendError(t, err); failed.Unknown || !errors.Is(err, context.DeadlineExceeded) {
+	if failed := sendError(t, err); failed.Unknown || !failed.Unsent || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %+v", failed)
 	}
 	if n := len(h.fake.Requests("POST", "")); n != 1 {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/bwmarrin/discordgo"
+
+	"understudy/core"
 )
 
 // defaultAPI is where Discord's REST interface is.
@@ -58,7 +60,7 @@ func (r *rest) do(ctx context.Context, method, path string, body any) (answer, e
 	if body != nil {
 		var err error
 		if raw, err = json.Marshal(body); err != nil {
-			return answer{}, &unsent{fmt.Errorf("encode %s: %w", route(method, path), err)}
+			return answer{}, &core.SendError{Permanent: true, Err: fmt.Errorf("encode %s: %w", route(method, path), err)}
 		}
 	}
 	tap := &tap{next: r.client.Transport}

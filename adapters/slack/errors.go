@@ -124,7 +124,7 @@ func sendError(err error) *core.SendError {
 			e.RetryAfter = 30 * time.Second
 		}
 	case errors.As(err, &dial) && dial.Op == "dial":
-		// Nothing was sent.
+		e.Unreached = true // nothing was sent
 	default:
 		e.Unknown = true
 	}

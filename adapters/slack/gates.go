@@ -51,11 +51,11 @@ func (g *gates) pass(ctx context.Context, k gateKey, every time.Duration, burst 
 	if wait > patience || limited && now.Add(wait).After(deadline) {
 		r.CancelAt(now)
 		g.mu.Unlock()
-		return &core.SendError{RetryAfter: wait, Err: fmt.Errorf("%s in %s would have to wait %s for the rate limit", k.method, k.channel, wait.Round(time.Millisecond))}
+		return &core.SendError{Unsent: true, RetryAfter: wait, Err: fmt.Errorf("%s in %s would have to wait %s for the rate limit", k.method, k.channel, wait.Round(time.Millisecond))}
 	}
 	g.mu.Unlock()
 	if !sleep(ctx, wait) {
-		return &core.SendError{Err: fmt.Errorf("%s was given up while it waited for the rate limit: %w", k.method, ctx.Err())}
+		return &core.SendError{Unsent: true, Err: fmt.Errorf("%s was given up while it waited for the rate limit: %w", k.method, ctx.Err())}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestRateLimitOfSlackIsObeyed(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	_, err := r.a.Post(ctx, post(target, "text"))
-	if e := sendErr(t, err); e.RetryAfter < 50*time.Second || e.Unknown || time.Since(began) > 900*time.Millisecond {
+	if e := sendErr(t, err); e.RetryAfter < 50*time.Second || !e.Unsent || e.Unknown || time.Since(began) > 900*time.Millisecond {
 		t.Errorf("error after %s is %+v", time.Since(began), e)
 	}
 	if n := len(r.slack.Calls("chat.postMessage")); n != 1 {
@@ -45,12 +45,12 @@ func TestGates(t *testing.T) {
 		if d := time.Since(began).Round(time.Second); d != 7*time.Second {
 			t.Errorf("ten requests with a burst of three took %s", d)
 		}
-		if err := g.pass(t.Context(), k, time.Second, 3, 100*time.Millisecond); err == nil || err.RetryAfter <= 100*time.Millisecond {
+		if err := g.pass(t.Context(), k, time.Second, 3, 100*time.Millisecond); err == nil || !err.Unsent || err.RetryAfter <= 100*time.Millisecond {
 			t.Errorf("impatience: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)
-		if err := g.pass(ctx, k, time.Second, 3, patient); err == nil {
+		if err := g.pass(ctx, k, time.Second, 3, patient); err == nil || !err.Unsent {
 			t.Error("the end of the context was not heeded")
 		}
 		g.shut(k, time.Minute)

@@ -152,6 +152,7 @@ func TestRefusedPosts(t *testing.T) {
 		{"scope", slacktest.Fault{Error: "missing_scope", Fields: map[string]any{"needed": "chat:write"}}, core.SendError{Permanent: true, Help: "chat:write"}},
 		{"length", slacktest.Fault{Error: "msg_too_long"}, core.SendError{TooLong: true}},
 		{"token", slacktest.Fault{Error: "token_revoked"}, core.SendError{Permanent: true, Help: "install the app again"}},
+		{"outage", slacktest.Fault{Status: 503}, core.SendError{Unknown: true}},
 		{"something new", slacktest.Fault{Error: "something_new"}, core.SendError{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,7 +160,7 @@ func TestRefusedPosts(t *testing.T) {
 			r.slack.Fail("chat.postMessage", c.fault)
 			_, err := r.a.Post(t.Context(), post(target, "text"))
 			e := sendErr(t, err)
-			if e.Permanent != c.want.Permanent || e.Unknown || e.TooLong != c.want.TooLong || e.RetryAfter != c.want.RetryAfter || !strings.Contains(e.Help, c.want.Help) {
+			if e.Permanent != c.want.Permanent || e.Unknown != c.want.Unknown || e.Unsent || e.Unreached || e.TooLong != c.want.TooLong || e.RetryAfter != c.want.RetryAfter || !strings.Contains(e.Help, c.want.Help) {
 				t.Errorf("error is %+v", e)
 			}
 			if n := len(r.slack.Posts(slacktest.Channel, target.Thread.Root)); n > 0 {
@@ -190,7 +191,7 @@ func TestNoServerIsNoUnknownOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = a.Post(t.Context(), post(inThread(slacktest.Channel, "1.0"), "text"))
-	if e := sendErr(t, err); e.Unknown || e.Permanent {
+	if e := sendErr(t, err); e.Unknown || e.Permanent || !e.Unreached {
 		t.Errorf("nobody was reached, and the error is %+v", e)
 	}
 }
