@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,40 @@ func TestWhatIsUnsentIsQueued(t *testing.T) {
 		w.expect("c", "text")
 		if !p.since.IsZero() {
 			t.Error("it was looked for")
+		}
+	})
+}
+
+// Very many threads of one channel get their answers at once, and the channel
+// takes one post a second: all arrive, the last when its time has come.
+func TestAFloodLosesNothing(t *testing.T) {
+	const posts = 260
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		free := time.Now() // when the channel takes the next post
+		f.script(func(string, core.Post) fault {
+			now := time.Now()
+			wait := max(0, free.Sub(now))
+			if wait > sendTimeout {
+				return fault{err: unsent(wait)}
+			}
+			free = now.Add(wait + time.Second)
+			return fault{delay: wait}
+		})
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		begun := time.Now()
+		for i := range posts {
+			w.say(row(fmt.Sprint("c", i), fmt.Sprint("t", i), core.PostAnswer, 0, "text"))
+		}
+		w.flush()
+		if n, took := len(f.all()), time.Since(begun); n != posts || took > posts*time.Second*11/10 {
+			t.Errorf("%d of %d posts arrived in %v", n, posts, took)
+		}
+		for _, r := range w.rows {
+			if r.State != Sent || r.Tries != 0 {
+				t.Fatalf("a row is %+v", r)
+			}
 		}
 	})
 }
