@@ -223,6 +223,24 @@ func TestAnswersGoBeforeNotices(t *testing.T) {
 	}
 }
 
+// Typing that hangs is cut off by whoever asked for it, and the answer goes
+// out then.
+func TestTypingThatIsCutOffHoldsNothingBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	held := h.fake.Hold("POST", "/channels/100/typing")
+	defer held.Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	typing := make(chan error, 1)
+	go func() { typing <- h.Working(ctx, in("100"), true) }()
+	<-held.Reached
+	cancel()
+	if err := <-typing; !errors.Is(err, context.Canceled) {
+		t.Errorf("typing: %v", err)
+	}
+	h.post(in("100"), core.PostAnswer, "answer", "n1", false)
+}
+
 func TestMentionsAreInert(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

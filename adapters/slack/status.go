@@ -16,6 +16,8 @@ const (
 	// statusFresh is how long a status is left alone before it is set again;
 	// Slack drops it after two minutes.
 	statusFresh = time.Minute
+	// statusTimeout bounds a request that shows a status.
+	statusTimeout = 5 * time.Second
 )
 
 // statuses are the threads in which the bot shows that it is at work. Slack
@@ -90,7 +92,9 @@ func (s *statuses) mark(w *working, at time.Time) {
 
 // Working shows or takes away the status line of the thread. Outside of threads
 // Slack has none. It is always taken away on Slack's side too when it ends,
-// whatever is known of it here.
+// whatever is known of it here. A request that shows it goes on when ctx is
+// cancelled: Slack might set the status all the same, after the request that
+// takes it away.
 func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
 	ref := refOf(t.Thread)
 	s := a.works
@@ -111,6 +115,9 @@ func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
 		// Marked before it is asked for: a post that overtakes the request
 		// must find something to unmark.
 		text, at = workingText, time.Now()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
+		defer cancel()
 	}
 	s.mark(w, at)
 	err = a.api.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: ref.channel, ThreadTS: ref.root, Status: text})

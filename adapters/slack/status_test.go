@@ -1,7 +1,10 @@
 package slack
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"understudy/adapters/slack/slacktest"
 	"understudy/core"
@@ -65,6 +68,34 @@ func TestLateStatusIsTakenAway(t *testing.T) {
 	calls := r.slack.Calls("assistant.threads.setStatus")
 	if len(calls) != 2 || calls[1].Args["status"] != "" || r.slack.Status(slacktest.Channel, target.Thread.Root) != "" {
 		t.Errorf("the status was set after it was taken away: %+v", calls)
+	}
+}
+
+// Whoever asked for the status may not wait for it any more. Slack may set it
+// all the same, so that it cannot be taken away before Slack has answered.
+func TestStatusIsNotCutOff(t *testing.T) {
+	r, target := asked(t)
+	hold := make(chan struct{})
+	r.slack.Fail("assistant.threads.setStatus", slacktest.Fault{Hold: hold})
+	ctx, cancel := context.WithCancel(t.Context())
+	on := make(chan error, 1)
+	go func() { on <- r.a.Working(ctx, target, true) }()
+	r.wait("the request", func() bool { return len(r.slack.Calls("assistant.threads.setStatus")) == 1 })
+	cancel()
+	brief, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer end()
+	if err := r.a.Working(brief, target, false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("off, before on was answered: %v", err)
+	}
+	close(hold)
+	if err := <-on; err != nil {
+		t.Errorf("on: %v", err)
+	}
+	if n := len(r.slack.Calls("assistant.threads.setStatus")); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	if err := r.a.Working(t.Context(), target, false); err != nil || r.slack.Status(slacktest.Channel, target.Thread.Root) != "" {
+		t.Errorf("off: %v; the status stays", err)
 	}
 }
 

@@ -154,6 +154,7 @@ type fault struct {
 	err   error
 	done  bool          // it is carried out all the same
 	delay time.Duration // before the answer
+	deaf  bool          // does not listen to its context meanwhile
 }
 
 // fake is a platform. It keeps one message per nonce, as Discord does.
@@ -209,6 +210,9 @@ func (f *fake) request(ctx context.Context, op string, p core.Post, do func() er
 		what = f.fault(op, p)
 	}
 	f.mu.Unlock()
+	if what.deaf {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if what.delay > 0 {
 		select {
 		case <-time.After(what.delay):

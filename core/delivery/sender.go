@@ -34,7 +34,6 @@ type Sender struct {
 	mu     sync.Mutex
 	ctx    context.Context // of Run; nil before it
 	ended  bool            // Run is over
-	over   chan struct{}   // closed when it is
 	lanes  map[string]*lane
 	idle   chan struct{} // closed when there are no lanes, or when Run is over
 	shown  map[int64]glimpse
@@ -72,7 +71,6 @@ func New(c Config) *Sender {
 	return &Sender{
 		c:      c,
 		lanes:  map[string]*lane{},
-		over:   make(chan struct{}),
 		idle:   make(chan struct{}),
 		shown:  map[int64]glimpse{},
 		typing: map[string]*typing{},
@@ -118,7 +116,9 @@ func (s *Sender) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	close(s.over)
+	for _, w := range s.typing {
+		w.end()
+	}
 	close(s.idle)
 }
 

@@ -159,24 +159,68 @@ func TestWorking(t *testing.T) {
 	})
 }
 
-// A refresh on its way may land after the end; the end waits for it.
-func TestTheEndOfWorkingIsTheLastRequest(t *testing.T) {
+// A request that hangs is cut off, and the answer does not wait for it.
+func TestASlowIndicatorDelaysNoAnswer(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.script(func(op string, p core.Post) fault {
+				if op == "working" {
+					return fault{delay: 4 * time.Second, deaf: deaf}
+				}
+				return fault{}
+			})
+			w := start(t, &memory{}, f)
+			defer w.stop()
+			stop := w.Working(target("c"))
+			time.Sleep(time.Second)
+			begun := time.Now()
+			stop()
+			if took := time.Since(begun); took > stopMoment {
+				t.Errorf("deaf %v: stop took %v", deaf, took)
+			}
+			time.Sleep(time.Minute)
+			if len(w.typing) != 0 {
+				t.Errorf("deaf %v: the indicator is still being ended", deaf)
+			}
+		})
+	}
+}
+
+// A quick platform shows no indicator any more when the answer comes.
+func TestTheIndicatorIsOffBeforeTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		f.script(func(op string, p core.Post) fault { return fault{delay: 2 * time.Second} })
+		f.script(func(string, core.Post) fault { return fault{delay: stopMoment / 2} })
 		w := start(t, &memory{}, f)
 		defer w.stop()
 		stop := w.Working(target("c"))
 		time.Sleep(time.Second)
-		go stop()
-		synctest.Wait()
+		stop()
+		if want := []string{"on c", "off c"}; !slices.Equal(f.indications(), want) {
+			t.Errorf("got %q", f.indications())
+		}
+	})
+}
+
+// A platform may carry a refresh out that was cut off; the end comes after it.
+func TestTheEndOfWorkingIsTheLastRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.script(func(op string, p core.Post) fault { return fault{delay: 1500 * time.Millisecond, deaf: true} })
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		stop := w.Working(target("c"))
+		time.Sleep(time.Second)
+		stop()
 		next := w.Working(target("c")) // while the first is being ended
 		time.Sleep(10 * time.Second)
 		if want := []string{"on c", "off c", "on c"}; !slices.Equal(f.indications(), want) {
 			t.Errorf("got %q", f.indications())
 		}
 		next()
-		if want := "off c"; f.indications()[len(f.indications())-1] != want {
+		time.Sleep(10 * time.Second)
+		if want := []string{"on c", "off c", "on c", "off c"}; !slices.Equal(f.indications(), want) {
 			t.Errorf("got %q", f.indications())
 		}
 	})

@@ -13,21 +13,30 @@ const (
 	// for about 10 seconds, Slack for two minutes.
 	typingEvery = 8 * time.Second
 	// typingLimit ends an indicator that nobody ended. No turn lasts longer.
-	typingLimit   = 35 * time.Minute
+	typingLimit = 35 * time.Minute
+	// typingTimeout and offTimeout bound one request.
 	typingTimeout = 5 * time.Second
+	offTimeout    = 2 * time.Second
+	// stopMoment is how long an answer waits for the indicator to go off. It
+	// is better to show both for a while than to hold the answer back.
+	stopMoment = 300 * time.Millisecond
 )
 
 // typing shows the indicator in one conversation for all who asked for it.
 type typing struct {
 	users int
-	quit  chan struct{} // closed when the last user is gone
+	on    context.Context // ends with the last user
+	end   context.CancelFunc
 	again chan struct{} // asks for a refresh now
 	done  chan struct{}
 }
 
 // Working shows the typing indicator until stop is called, for half an hour at
 // most. Several may ask for the same conversation; it ends with the last. Stop
-// returns when the indicator is off; calling it again does nothing.
+// cuts off a request that is under way, and returns when the indicator is off
+// or after a moment; the rest is done behind its back. Requests of one
+// conversation follow each other, so that no refresh comes after the end.
+// Calling stop again does nothing.
 func (s *Sender) Working(t core.Target) (stop func()) {
 	key := t.Thread.Key()
 	s.mu.Lock()
@@ -38,7 +47,8 @@ func (s *Sender) Working(t core.Target) (stop func()) {
 	w := s.typing[key]
 	if w == nil || w.users == 0 {
 		before := w // is just being ended
-		w = &typing{quit: make(chan struct{}), again: make(chan struct{}, 1), done: make(chan struct{})}
+		w = &typing{again: make(chan struct{}, 1), done: make(chan struct{})}
+		w.on, w.end = context.WithCancel(background)
 		s.typing[key] = w
 		s.group.Go(func() { s.keepWorking(t, w, before) })
 	}
@@ -48,9 +58,13 @@ func (s *Sender) Working(t core.Target) (stop func()) {
 		w.users--
 		last := w.users == 0
 		s.mu.Unlock()
-		if last {
-			close(w.quit)
-			<-w.done
+		if !last {
+			return
+		}
+		w.end()
+		select {
+		case <-w.done:
+		case <-s.c.After(stopMoment):
 		}
 	})
 }
@@ -58,24 +72,22 @@ func (s *Sender) Working(t core.Target) (stop func()) {
 // keepWorking keeps the indicator alive, and ends it.
 func (s *Sender) keepWorking(t core.Target, w, before *typing) {
 	defer close(w.done)
+	defer w.end()
 	if before != nil {
 		<-before.done
 	}
 	limit := s.c.After(typingLimit)
-	for on := true; on; {
-		s.indicate(t, true)
+	for on := true; on && w.on.Err() == nil; {
+		s.indicate(w.on, t, true, typingTimeout)
 		select {
 		case <-s.c.After(typingEvery):
 		case <-w.again:
-		case <-w.quit:
-			on = false
+		case <-w.on.Done():
 		case <-limit:
-			on = false
-		case <-s.over:
 			on = false
 		}
 	}
-	s.indicate(t, false)
+	s.indicate(background, t, false, offTimeout)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if key := t.Thread.Key(); s.typing[key] == w {
@@ -85,10 +97,10 @@ func (s *Sender) keepWorking(t core.Target, w, before *typing) {
 
 // indicate is one request. The platform's error only matters to those who look
 // for it: the indicator is no promise.
-func (s *Sender) indicate(t core.Target, on bool) {
+func (s *Sender) indicate(ctx context.Context, t core.Target, on bool, limit time.Duration) {
 	p, err := s.platform(t.Thread)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), typingTimeout)
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		err = p.Working(ctx, t, on)
 	}
