@@ -134,6 +134,11 @@ func (h *house) warn(c *config, book *auth.Book) {
 
 // open takes up what an earlier process left and starts to send.
 func (h *house) open(ctx context.Context) error {
+	for _, agent := range h.parts.config.agentIDs() {
+		if err := h.engine.Repair(ctx, agent); err != nil {
+			return err
+		}
+	}
 	rows, err := h.store.Outgoing(ctx)
 	if err != nil {
 		return err

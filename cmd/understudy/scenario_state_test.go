@@ -152,9 +152,8 @@ func (p *player) load() {
 	}
 	for id, u := range s.UsageStats {
 		state := u.state(now)
-		err := p.store.UpdateState(ctx, mainAgent, id, func(failover.State) failover.State {
-			return p.config.Auth.Cooldowns.rules().Clamp(state, now)
-		})
+		// As it was written, also what no rule could have made: the start mends it.
+		err := p.store.UpdateState(ctx, mainAgent, id, func(failover.State) failover.State { return state })
 		if err != nil {
 			p.fatalf("state.json: %v", err)
 		}

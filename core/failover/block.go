@@ -155,6 +155,12 @@ func (r Rules) Clamp(s State, now time.Time) State {
 	return s
 }
 
+// excessive reports whether Clamp would change the state.
+func (r Rules) excessive(s State, now time.Time) bool {
+	c := r.Clamp(s, now)
+	return c.Auth != s.Auth || c.Billing != s.Billing || c.Permanent != s.Permanent || !maps.Equal(c.Models, s.Models)
+}
+
 func step(count int) time.Duration {
 	return ladder[min(max(count, 1), len(ladder))-1]
 }

@@ -50,7 +50,7 @@ func (r *Run) decideSwitch(from, to llm.Ref) {
 	r.decisions = append(r.decisions, Decision{From: from, To: to, Outcome: SwitchedModel})
 }
 
-// wonDecision notes the winner, with the failure that led to it.
+// wonDecision notes the winner, with the failure that led to it, if one did.
 func (r *Run) wonDecision(a Attempt) {
 	for i := len(r.attempts) - 2; i >= 0; i-- {
 		f := r.attempts[i]
@@ -67,6 +67,7 @@ func (r *Run) wonDecision(a Attempt) {
 		r.decisions = append(r.decisions, d)
 		return
 	}
+	r.decisions = append(r.decisions, Decision{To: a.Model, Outcome: Succeeded})
 }
 
 // Decisions are the steps since the last call that are settled: the last one

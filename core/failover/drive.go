@@ -91,6 +91,27 @@ type Switch struct {
 	Source Source
 }
 
+// Repair shortens the blocks of an agent's profiles that no rule could have
+// made, once, when a process starts: a damaged or foreign store must not lock a
+// credential away.
+func (e *Engine) Repair(ctx context.Context, agent string) error {
+	states, err := e.Store.States(ctx, agent)
+	if err != nil {
+		return fmt.Errorf("reading the profile states: %w", err)
+	}
+	now := e.Now()
+	for id, s := range states {
+		if !e.Rules.excessive(s, now) {
+			continue
+		}
+		e.Log.WarnContext(ctx, "a block that no rule can have made is shortened", "profile", id, "agent", agent)
+		if err := e.Store.UpdateState(ctx, agent, id, func(s State) State { return e.Rules.Clamp(s, now) }); err != nil {
+			return fmt.Errorf("shortening the blocks of %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
 // Turn drives the run of one turn in time. End must be called.
 type Turn struct {
 	e     *Engine
