@@ -180,6 +180,8 @@ func TestASlowIndicatorDelaysNoAnswer(t *testing.T) {
 				t.Errorf("deaf %v: stop took %v", deaf, took)
 			}
 			time.Sleep(time.Minute)
+			w.Sender.mu.Lock()
+			defer w.Sender.mu.Unlock()
 			if len(w.typing) != 0 {
 				t.Errorf("deaf %v: the indicator is still being ended", deaf)
 			}
