@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -56,25 +55,3 @@ func clearProfile(ctx context.Context, st failover.Store, agent, profile string)
 	}
 	return st.UpdateState(ctx, agent, profile, failover.Cleared)
 }
-
-// flags is a flag set that speaks through the console.
-func flags(c console, name string) *flag.FlagSet {
-	f := flag.NewFlagSet("understudy "+name, flag.ContinueOnError)
-	f.SetOutput(c.err)
-	return f
-}
-
-// parse reads flags; -h prints them and is no error.
-func parse(f *flag.FlagSet, args []string) error {
-	err := f.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return errHelp
-	case err != nil:
-		return &usageError{err.Error()}
-	}
-	return nil
-}
-
-// errHelp says that only help was asked for.
-var errHelp = errors.New("help was printed")

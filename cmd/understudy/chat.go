@@ -48,6 +48,8 @@ func chatCommand(ctx context.Context, c console, args []string) error {
 	switch {
 	case f.NArg() > 0:
 		return misuse("%q is one word too many; to say something, write: understudy chat -m %q", f.Arg(0), strings.Join(f.Args(), " "))
+	case f.given("m") && strings.TrimSpace(fl.message) == "":
+		return misuse("-m is empty; write what to say behind it")
 	case fl.json && fl.message == "":
 		return misuse("--json needs -m")
 	case !(fl.speed >= 0.001 && fl.speed <= 1e6):
@@ -79,7 +81,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 		actors.Pace = 25 * time.Millisecond
 	}
 	for _, fault := range fl.faults {
-		if err := actors.Fail(fault); err != nil {
+		if err := s.fail(actors, fault); err != nil {
 			return misuse("--fail: %v", err)
 		}
 	}
@@ -103,7 +105,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	}
 	t := terminal.New(terminal.Config{
 		In: c.in, Out: c.out, Name: "chat", User: "you", Color: isTerminal(c.out) && !bool(s.env.NoColor),
-		Local: local(actors), Idle: h.idle, Script: !isTerminal(c.in), Now: now, Interrupts: interrupts(fl.message == ""),
+		Local: s.local(actors), Idle: h.idle, Script: !isTerminal(c.in), Now: now, Interrupts: interrupts(fl.message == ""),
 	})
 	stage.Platform = t
 	if fl.json {
@@ -176,8 +178,21 @@ func (s *setup) chatStore(ctx context.Context, path string, override llm.Ref) (s
 	return store.Open(ctx, store.Options{Path: path, Full: s.config.Store.Synchronous == "full"})
 }
 
+// fail orders a failure of a model, or provider, that is there to fail.
+func (s *setup) fail(actors *script.Script, f script.Fault) error {
+	ref, ok := llm.ParseRef(f.Target)
+	if !ok {
+		ref.Provider = f.Target
+	}
+	p, _ := s.config.provider(ref.Provider)
+	if p.API != "script" || ok && s.config.unknown(ref) != "" {
+		return fmt.Errorf("there is no scripted model or provider %q; write for example script/lead, or script for all of them", f.Target)
+	}
+	return actors.Fail(f)
+}
+
 // local are the lines that are for the scripted provider.
-func local(actors *script.Script) func(string) (string, bool) {
+func (s *setup) local(actors *script.Script) func(string) (string, bool) {
 	return func(line string) (string, bool) {
 		order, ok := strings.CutPrefix(line, ":")
 		if !ok {
@@ -190,7 +205,7 @@ func local(actors *script.Script) func(string) (string, bool) {
 		}
 		fault, err := script.ParseFault(rest)
 		if err == nil {
-			err = actors.Fail(fault)
+			err = s.fail(actors, fault)
 		}
 		if err != nil {
 			return err.Error(), true
@@ -198,7 +213,10 @@ func local(actors *script.Script) func(string) (string, bool) {
 		if fault.Kind == "ok" {
 			return fault.Target + " works again.", true
 		}
-		return fmt.Sprintf("%s will fail (%s), %d times.", fault.Target, fault.Kind, max(1, fault.Count)), true
+		if fault.Count > 1 {
+			return fmt.Sprintf("The next %d requests to %s fail (%s).", fault.Count, fault.Target, fault.Kind), true
+		}
+		return fmt.Sprintf("The next request to %s fails (%s).", fault.Target, fault.Kind), true
 	}
 }
 
@@ -237,6 +255,9 @@ func interrupts(on bool) <-chan os.Signal {
 
 // isTerminal reports whether a person sits at the stream.
 func isTerminal(stream any) bool {
+	if p, ok := stream.(*printer); ok {
+		stream = p.Writer
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

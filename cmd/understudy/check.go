@@ -57,11 +57,8 @@ func check(ctx context.Context, c console, args []string) error {
 	f := flags(c, "check")
 	configPath := f.String("config", "", "the configuration file")
 	asJSON := f.Bool("json", false, "print JSON")
-	if err := parse(f, args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return err
-	}
-	if f.NArg() > 0 {
-		return misuse("%q is one word too many", f.Arg(0))
 	}
 	s, err := load(*configPath)
 	if err != nil {

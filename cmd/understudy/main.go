@@ -22,16 +22,6 @@ type console struct {
 	out, err io.Writer
 }
 
-// usageError is an error of whoever called: exit code 2.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-func misuse(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
-
-// errFailed ends a command with code 1 when everything was said already.
-var errFailed = errors.New("failed")
-
 var subcommands = map[string]func(context.Context, console, []string) error{
 	"run":      runBot,
 	"chat":     chatCommand,
@@ -42,7 +32,7 @@ var subcommands = map[string]func(context.Context, console, []string) error{
 	"slack":    slackCommand,
 	"health":   health,
 	"version":  showVersion,
-	"help":     func(_ context.Context, c console, _ []string) error { fmt.Fprint(c.out, usage); return nil },
+	"help":     help,
 }
 
 func main() {
@@ -55,15 +45,23 @@ func run(ctx context.Context, c console, args []string) int {
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
 	}
+	if name == "-h" || name == "--help" {
+		name = "help"
+	}
+	out := &printer{Writer: c.out}
+	c.out = out
 	command, ok := subcommands[name]
 	if !ok {
 		fmt.Fprintf(c.err, "understudy: there is no command %q%s\n\n%s", name, didYouMean(name, sortedNames(subcommands)), usage)
 		return 2
 	}
 	err := command(ctx, c, args)
+	if err == nil || errors.Is(err, errHelp) {
+		err = out.failed()
+	}
 	var misused *usageError
 	switch {
-	case err == nil, errors.Is(err, errHelp):
+	case err == nil:
 		return 0
 	case errors.As(err, &misused):
 		fmt.Fprintln(c.err, "understudy "+name+": "+misused.text)

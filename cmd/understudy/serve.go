@@ -24,7 +24,7 @@ import (
 func runBot(ctx context.Context, c console, args []string) error {
 	f := flags(c, "run")
 	configPath := f.String("config", "", "the configuration file")
-	if err := parse(f, args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return err
 	}
 	s, err := load(*configPath)

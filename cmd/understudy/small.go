@@ -12,7 +12,10 @@ import (
 )
 
 // showVersion is "understudy version".
-func showVersion(_ context.Context, c console, _ []string) error {
+func showVersion(_ context.Context, c console, args []string) error {
+	if err := parseAlone(flags(c, "version"), args); err != nil {
+		return err
+	}
 	rev := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -22,6 +25,15 @@ func showVersion(_ context.Context, c console, _ []string) error {
 		}
 	}
 	fmt.Fprintf(c.out, "understudy %s%s (%s, %s/%s)\n", version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
+}
+
+// help is "understudy help".
+func help(_ context.Context, c console, args []string) error {
+	if err := parseAlone(flags(c, "help"), args); err != nil {
+		return err
+	}
+	fmt.Fprint(c.out, usage)
 	return nil
 }
 
@@ -42,7 +54,7 @@ func slackCommand(_ context.Context, c console, args []string) error {
 func health(ctx context.Context, c console, args []string) error {
 	f := flags(c, "health")
 	ready := f.Bool("ready", false, "ask whether it can do its job, not only whether it lives")
-	if err := parse(f, args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return err
 	}
 	env, err := readEnv()
