@@ -57,7 +57,7 @@ type Bot struct {
 
 	mu       sync.Mutex
 	lanes    map[core.Key]*lane
-	previews map[string][]delivery.Row // of turns of an earlier process
+	previews map[string][]delivery.Row // by turn: what an earlier process left of it, answer and status
 	closed   bool
 	stopping chan struct{} // closed by Stop
 	active   int           // lanes and urgent commands at work
@@ -95,8 +95,8 @@ func New(c Config) *Bot {
 
 // Start takes up what an earlier process left: messages without an answer go
 // to their lanes in order of arrival. open are the delivery rows that are
-// still open; a turn that was cut off while it streamed goes on in the
-// messages it had posted.
+// still open; a turn that was cut off goes on in the messages it had posted.
+// What was posted for a turn that is over is taken away.
 func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 	waiting, err := b.Store.Waiting(ctx)
 	if err != nil {
@@ -109,10 +109,10 @@ func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 	var orphans []delivery.Row
 	for _, r := range open {
 		switch {
-		case r.Post.Kind != core.PostAnswer:
+		case r.Post.Kind != core.PostAnswer && r.Post.Kind != core.PostStatus:
 		case goesOn[r.Turn]:
 			b.previews[r.Turn] = append(b.previews[r.Turn], r)
-		case r.State == delivery.Preview && r.Post.Text == "":
+		case r.Post.Kind == core.PostStatus, r.State == delivery.Preview && r.Post.Text == "":
 			// Of a turn that ended otherwise. One with a text was committed
 			// as an answer; the Sender completes it.
 			orphans = append(orphans, r)

@@ -71,6 +71,46 @@ func TestStartKeepsWhatWasAnswered(t *testing.T) {
 	})
 }
 
+// A status notice outlives the process, whatever ended it: the turn goes on and
+// takes it away at its end.
+func TestStatusIsTakenAwayAfterARestart(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.agent.Policy.Defaults.Fallbacks = nil
+		h.open()
+		h.model("a/m1", `529 "overloaded_error"`)
+		h.say("t1", "hi")
+		time.Sleep(35 * time.Second)
+		h.expectPosts("t1 status: …")
+		h.stop(0)
+		h.expectPosts("t1 status: …")
+		h.model("a/m1", `slow 10s text "done"`)
+		h.open()
+		time.Sleep(9 * time.Second)
+		h.expectPosts("t1 status: …")
+		time.Sleep(time.Second)
+		h.expectPosts("t1 answer: done")
+	})
+}
+
+// A process may end after a turn and before it has taken its status away.
+func TestStatusOfATurnThatIsOverIsTakenAway(t *testing.T) {
+	inHouse(t, func(h *house) {
+		ctx := context.Background()
+		store := h.data.Open(memory.Options{})
+		p := core.Post{Target: core.Target{Thread: thread("t1")}, Kind: core.PostStatus, Text: "still trying"}
+		posted, err := h.place.Post(ctx, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Queue(ctx, delivery.Row{Session: key("t1"), Turn: "x1", State: delivery.Preview,
+			PlatformID: posted.ID, Post: p, Created: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		h.open()
+		h.expectPosts()
+	})
+}
+
 // Which unaddressed messages are answered.
 func TestEngagement(t *testing.T) {
 	for _, c := range []struct {

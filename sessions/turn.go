@@ -32,6 +32,8 @@ type turn struct {
 	// transcript.
 	resumed bool
 
+	// left is what an earlier run of this turn had posted of its answer.
+	left    []delivery.Row
 	history []Entry // what was said before and the message itself
 	entries []Entry // what this turn adds
 	writer  *delivery.Writer
@@ -44,8 +46,8 @@ type turn struct {
 	repairs []llm.Repair    // that its history needs
 	answer  failover.Answer // of the last call
 	record  Turn
-	// statusRow is the status notice, once it was sent. The chain's End waits
-	// for whoever writes it.
+	// statusRow is the status notice, once it was sent, perhaps by an earlier
+	// run. The chain's End waits for whoever writes it.
 	statusRow *delivery.Row
 }
 
@@ -59,6 +61,7 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 		t.id = b.NewID()
 	}
 	t.record = Turn{ID: t.id, Session: in.Session, Inbox: in.Key, Started: b.Now()}
+	t.takeOver()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if set.TurnTimeout > 0 {
@@ -88,6 +91,21 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 		}
 		return nil
 	})
+}
+
+// takeOver takes the messages that an earlier run of this turn left.
+func (t *turn) takeOver() {
+	t.b.mu.Lock()
+	rows := t.b.previews[t.id]
+	delete(t.b.previews, t.id)
+	t.b.mu.Unlock()
+	for _, r := range rows {
+		if r.Post.Kind == core.PostStatus {
+			t.statusRow = &r
+			continue
+		}
+		t.left = append(t.left, r)
+	}
 }
 
 // guard turns a panic into an error, so that it ends what it happened in and
@@ -235,13 +253,9 @@ func (t *turn) lostLock() string {
 
 // answerIt runs the turn's model calls and tools.
 func (t *turn) answerIt(ctx context.Context, run *running) error {
-	t.b.mu.Lock()
-	previews := t.b.previews[t.id]
-	delete(t.b.previews, t.id)
-	t.b.mu.Unlock()
 	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
 		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
-		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.Streaming, Preview: previews,
+		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.Streaming, Preview: t.left,
 	})
 	t.chain = t.b.Engine.Begin(ctx, t.plan, failover.Hooks{
 		Discard:   t.discard,
@@ -328,7 +342,9 @@ func (t *turn) status(ctx context.Context) {
 	if err != nil {
 		t.b.Log.WarnContext(ctx, "the status notice was not sent", "turn", t.id, "err", err)
 	}
-	t.statusRow = &row
+	if row.ID != 0 { // else there is only what an earlier run may have posted
+		t.statusRow = &row
+	}
 }
 
 // mend notes a repair for the rest of this call. What is stored stays as it is.

@@ -16,7 +16,7 @@ type State string
 const (
 	Queued    State = "queued"
 	Sending   State = "sending"   // handed to the platform, outcome not known yet
-	Preview   State = "preview"   // posted while streaming, or about to be; the final text follows
+	Preview   State = "preview"   // posted for a while, or about to be: the final text follows, or the message goes away again
 	Sent      State = "sent"      // confirmed
 	Failed    State = "failed"    // given up
 	Withdrawn State = "withdrawn" // not wanted any more

@@ -93,22 +93,14 @@ func (s *Sender) Run(ctx context.Context) error {
 }
 
 func (s *Sender) begin(ctx context.Context, rows []Row) {
-	var stale []Row
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ctx = ctx
 	for _, r := range rows {
-		if r.Post.Kind == core.PostStatus {
-			stale = append(stale, r)
-			continue
-		}
 		s.add(r)
 	}
 	for key := range s.lanes {
 		s.group.Go(func() { s.work(ctx, key) })
-	}
-	if len(stale) > 0 {
-		s.group.Go(func() { s.Remove(ctx, stale...) })
 	}
 }
 
@@ -123,7 +115,7 @@ func (s *Sender) end() {
 }
 
 // Send hands over rows that were just committed, with their IDs. Rows without
-// text and rows that are settled are passed over.
+// text, status messages, and rows that are settled are passed over.
 func (s *Sender) Send(rows ...Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,10 +126,10 @@ func (s *Sender) Send(rows ...Row) {
 	}
 }
 
-// add puts a row in its lane; fresh is true if that lane is new. The lock is
-// held.
+// add puts a row in its lane; fresh is true if that lane is new. Rows that wait
+// for somebody else's word are no part of it. The lock is held.
 func (s *Sender) add(r Row) (key string, fresh bool) {
-	if !r.State.Open() || r.Post.Text == "" {
+	if !r.State.Open() || r.Post.Text == "" || r.Post.Kind == core.PostStatus {
 		return "", false
 	}
 	key = r.Post.Target.Thread.Key()

@@ -14,9 +14,10 @@ const (
 )
 
 // Status posts a status message at once, past everything that waits, and gives
-// up after 5 seconds. A turn has one; asking again returns the first. The row
-// is for [Sender.Remove], also when there is an error: the message may be there
-// all the same.
+// up after 5 seconds. A turn has one, also if it began in an earlier process;
+// asking again returns the first. Its row stays open, as that of a preview, until
+// [Sender.Remove]. The row is for that also when there is an error: the message
+// may be there all the same.
 func (s *Sender) Status(ctx context.Context, r Row) (Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -30,10 +31,11 @@ func (s *Sender) Status(ctx context.Context, r Row) (Row, error) {
 	if err != nil {
 		return r, err
 	}
+	known := !rows[0].Created.Equal(r.Created)
 	if r = rows[0]; r.State != Sending {
 		return r, nil
 	}
-	posted, failed := p.Post(ctx, r.Post)
+	posted, failed := postOnce(ctx, p, r, known)
 	r, err = s.settle(ctx, r, posted, failed)
 	if failed != nil {
 		return r, failed
@@ -42,11 +44,26 @@ func (s *Sender) Status(ctx context.Context, r Row) (Row, error) {
 	return r, err
 }
 
+// postOnce posts the message of a row. If an earlier try may have done so, it is
+// looked for first.
+func postOnce(ctx context.Context, p core.Platform, r Row, tried bool) (core.Posted, error) {
+	if tried {
+		posted, found, err := find(ctx, p, r.Post, r.Created)
+		if err != nil {
+			return core.Posted{}, &core.SendError{Unknown: true, Err: err}
+		}
+		if found {
+			return posted, nil
+		}
+	}
+	return p.Post(ctx, r.Post)
+}
+
 // settle stores what became of a status message.
 func (s *Sender) settle(ctx context.Context, r Row, posted core.Posted, failed error) (Row, error) {
 	switch {
 	case failed == nil:
-		r.State, r.PlatformID, r.Settled = Sent, posted.ID, s.c.Now()
+		r.State, r.PlatformID = Preview, posted.ID
 	case sendError(failed).Unknown:
 		r.Error = failed.Error()
 	default:
@@ -60,7 +77,7 @@ func (s *Sender) settle(ctx context.Context, r Row, posted core.Posted, failed e
 // Remove takes the messages of rows away again and marks the rows as
 // withdrawn: a status message once the answer came, the preview of a turn that
 // will not go on. It does what the platform can; a message that stays is in the
-// log.
+// log, and its row stays open for the next start if that may have more luck.
 func (s *Sender) Remove(ctx context.Context, rows ...Row) {
 	for _, r := range rows {
 		if r.ID == 0 || r.State == Withdrawn {
@@ -76,6 +93,9 @@ func (s *Sender) remove(ctx context.Context, r Row) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	failed := s.deleteMessage(ctx, r)
+	if e := (*core.SendError)(nil); errors.As(failed, &e) && !e.Permanent {
+		return failed
+	}
 	err := s.c.Store.Mark(ctx, r.ID, func(stored Row) Row {
 		stored.State, stored.Settled = Withdrawn, s.c.Now()
 		return stored

@@ -24,6 +24,9 @@ func TestAStatusPassesWhatWaits(t *testing.T) {
 		}
 		w.flush()
 		w.expect("c", "still trying", "earlier")
+		if got := w.row(st.ID).State; got != Preview {
+			t.Errorf("while it is there the row is %s", got)
+		}
 		again, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
 		if err != nil || again.ID != st.ID || again.PlatformID != st.PlatformID {
 			t.Errorf("the second status is %+v, %v", again, err)
@@ -103,28 +106,65 @@ func TestAStatusOfWhichTheOutcomeIsUnknownIsTakenAway(t *testing.T) {
 	})
 }
 
-func TestAStatusOfAnEarlierProcessIsTakenAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, m := newFake(), &memory{}
-		p := &finder{fake: f}
-		old := start(t, m, p)
-		f.script(func(op string, p core.Post) fault {
-			old.handle.mu.Lock()
-			defer old.handle.mu.Unlock()
-			old.dead = true
-			return fault{}
+// A turn that goes on in another process keeps the status that it posted, even
+// if nobody noted the message.
+func TestATurnThatGoesOnKeepsItsStatus(t *testing.T) {
+	for _, noted := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f, m := newFake(), &memory{}
+			f.loose = true
+			p := &finder{fake: f}
+			old := start(t, m, p)
+			f.script(func(op string, p core.Post) fault {
+				old.handle.mu.Lock()
+				defer old.handle.mu.Unlock()
+				old.dead = !noted
+				return fault{}
+			})
+			if _, err := old.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying")); (err == nil) != noted {
+				t.Errorf("noted %v: %v", noted, err)
+			}
+			old.kill()
+			f.script(nil)
+			w := start(t, m, p)
+			defer w.stop()
+			time.Sleep(time.Minute)
+			w.expect("c", "still trying")
+			open, err := w.Outgoing(t.Context())
+			if err != nil || len(open) != 1 {
+				t.Fatalf("noted %v: open are %+v, %v", noted, open, err)
+			}
+			if _, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying")); err != nil {
+				t.Error(err)
+			}
+			w.expect("c", "still trying")
+			w.Remove(t.Context(), open...)
+			w.expect("c")
+			if got := w.row(1).State; got != Withdrawn {
+				t.Errorf("the row is %s", got)
+			}
 		})
-		if _, err := old.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying")); err == nil {
-			t.Error("a dead process stored something")
-		}
-		old.kill()
-		f.script(nil)
-		w := start(t, m, p)
+	}
+}
+
+// A status that the platform does not take away now is left to the next start.
+func TestAStatusThatStaysIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w := start(t, &memory{}, f)
 		defer w.stop()
-		synctest.Wait()
-		w.expect("c")
-		if got := w.row(1).State; got != Withdrawn {
-			t.Errorf("the row is %s", got)
+		st, err := w.Status(t.Context(), row("c", "t1", core.PostStatus, 0, "still trying"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.script(failing("delete", errDown, errGone))
+		w.Remove(t.Context(), st)
+		if got := w.row(st.ID).State; got != Preview {
+			t.Errorf("during an outage the row became %s", got)
+		}
+		w.Remove(t.Context(), st)
+		if got := w.row(st.ID).State; got != Withdrawn {
+			t.Errorf("a message that cannot be taken away has the row %s", got)
 		}
 	})
 }
