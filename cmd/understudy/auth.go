@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"understudy/core/failover"
-	"understudy/store"
 )
 
 // authCommand is "understudy auth …".
@@ -32,7 +31,7 @@ func authCommand(ctx context.Context, c console, args []string) error {
 	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
 		return misuse("there is no store at %s; set UNDERSTUDY_STORE to the one that the bot uses", s.config.Store.Path)
 	}
-	st, err := store.Open(ctx, store.Options{Path: s.config.Store.Path})
+	st, err := s.openStore(ctx, s.config.Store.Path, false)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"understudy/core/failover"
 	"understudy/core/llm"
 	"understudy/core/llm/script"
-	"understudy/store"
 	"understudy/store/memory"
 )
 
@@ -35,7 +35,7 @@ func chatCommand(ctx context.Context, c console, args []string) error {
 	f.StringVar(&fl.message, "m", "", "say this, print the answer and end")
 	f.BoolVar(&fl.json, "json", false, "with -m: print one line of JSON per event")
 	f.StringVar(&fl.model, "model", "", "use this model and no other (strict)")
-	f.StringVar(&fl.store, "store", "", "keep the conversation in this SQLite file; without it, in memory (scripted provider) or in the bot's own store")
+	f.StringVar(&fl.store, "store", "", "keep the conversation in this SQLite file; without it, in memory (scripted provider) or in chat.db beside the bot's store")
 	f.Float64Var(&fl.speed, "speed", 1, "let time pass so many times as fast (scripted provider only)")
 	f.Func("fail", "let scripted models fail: target=kind:count, for example script/lead=overloaded:1; may be repeated", func(s string) error {
 		fault, err := script.ParseFault(s)
@@ -93,7 +93,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	transport := llm.NewTransport(nil, s.config.Timeouts.request())
 	defer transport.CloseIdle()
 	h, err := build(parts{
-		config: s.config, store: st, platform: func(core.Thread) (core.Platform, bool) { return stage, true },
+		config: s.config, store: st, platform: func(t core.Thread) (core.Platform, bool) { return stage, t.Platform == "terminal" },
 		client: s.config.clients(transport, actors), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
 		override: override, attempted: stage.attempted, maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL),
@@ -167,15 +167,19 @@ func (s *setup) first(override llm.Ref) llm.Ref {
 }
 
 // chatStore keeps a try-out in memory, so that each one starts anew, and a talk
-// with real models in a file.
+// with real models in a file beside the bot's: a bot that runs keeps its own.
 func (s *setup) chatStore(ctx context.Context, path string, override llm.Ref) (stores, error) {
 	if path == "" && s.first(override).Provider == "script" {
 		return memory.New().Open(memory.Options{}), nil
 	}
 	if path == "" {
-		path = s.config.Store.Path
+		path = filepath.Join(filepath.Dir(s.config.Store.Path), "chat.db")
 	}
-	return store.Open(ctx, store.Options{Path: path, Full: s.config.Store.Synchronous == "full"})
+	st, err := s.openStore(ctx, path, true)
+	if err != nil {
+		return nil, err // no typed nil
+	}
+	return st, nil
 }
 
 // fail orders a failure of a model, or provider, that is there to fail.

@@ -16,7 +16,6 @@ import (
 	"understudy/core/failover"
 	"understudy/core/llm"
 	"understudy/notices"
-	"understudy/store"
 )
 
 // checkReport is what "understudy check" finds.
@@ -86,7 +85,7 @@ func (s *setup) states(ctx context.Context) (map[string]failover.State, error) {
 	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	st, err := store.Open(ctx, store.Options{Path: s.config.Store.Path})
+	st, err := s.openStore(ctx, s.config.Store.Path, false)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"understudy/core/llm"
 	"understudy/core/llm/script"
 	"understudy/notices"
-	"understudy/store"
 	"understudy/store/memory"
 )
 
@@ -72,7 +71,7 @@ func explain(ctx context.Context, c console, args []string) error {
 
 // explainTurn tells the decisions of a turn that happened.
 func (s *setup) explainTurn(ctx context.Context, out io.Writer, id string) error {
-	st, err := store.Open(ctx, store.Options{Path: s.config.Store.Path})
+	st, err := s.openStore(ctx, s.config.Store.Path, false)
 	if err != nil {
 		return err
 	}

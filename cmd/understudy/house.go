@@ -16,20 +16,13 @@ import (
 	"understudy/sessions"
 )
 
-// stores is everything that is kept.
-type stores interface {
-	sessions.Store
-	delivery.Store
-	failover.Store
-	Close() error
-}
-
 // parts are what differs between the bot, a chat in the terminal, and a
 // scenario.
 type parts struct {
 	config *config
 	store  stores
-	// platform finds the platform of a conversation.
+	// platform finds the platform of a conversation; those without one are left
+	// to others.
 	platform func(core.Thread) (core.Platform, bool)
 	// client makes the client of a profile.
 	client func(auth.Declared, core.Secret) (llm.Client, error)
@@ -72,6 +65,7 @@ func build(p parts) (*house, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
+	p.store = ownStore{p.store, p.platform}
 	h := &house{store: p.store, parts: p}
 	acquire := slots(p.maxTurns)
 	h.engine = failover.New(failover.Config{
@@ -132,21 +126,31 @@ func (h *house) warn(c *config, book *auth.Book) {
 	}
 }
 
-// open takes up what an earlier process left and starts to send.
+// open takes up what an earlier process left and starts to send. After an error
+// nothing runs, and the store is closed.
 func (h *house) open(ctx context.Context) error {
-	for _, agent := range h.parts.config.agentIDs() {
-		if err := h.engine.Repair(ctx, agent); err != nil {
-			return err
-		}
-	}
-	rows, err := h.store.Outgoing(ctx)
+	rows, err := h.takeUp(ctx)
 	if err != nil {
-		return err
+		return errors.Join(err, h.store.Close())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	h.cancel, h.done = cancel, make(chan error, 1)
 	go func() { h.done <- h.sender.Run(run) }()
-	return h.bot.Start(ctx, rows)
+	if err := h.bot.Start(ctx, rows); err != nil {
+		h.bot.Stop(0)
+		return errors.Join(err, h.end())
+	}
+	return nil
+}
+
+// takeUp reads what is to be sent, and mends what is known about profiles.
+func (h *house) takeUp(ctx context.Context) ([]delivery.Row, error) {
+	for _, agent := range h.parts.config.agentIDs() {
+		if err := h.engine.Repair(ctx, agent); err != nil {
+			return nil, err
+		}
+	}
+	return h.store.Outgoing(ctx)
 }
 
 // shut lets running turns finish within the grace, sends what is ready, and
@@ -158,6 +162,11 @@ func (h *house) shut(grace time.Duration) error {
 	if err := h.sender.Flush(flush); err != nil {
 		h.parts.log.Warn("some posts are left for the next start", "err", err)
 	}
+	return h.end()
+}
+
+// end stops sending and closes the store.
+func (h *house) end() error {
 	h.cancel()
 	sent := <-h.done
 	if errors.Is(sent, context.Canceled) {

@@ -17,7 +17,6 @@ import (
 	"understudy/core"
 	"understudy/core/llm"
 	"understudy/core/llm/script"
-	"understudy/store"
 )
 
 // runBot is "understudy run".
@@ -90,14 +89,8 @@ func (s *setup) serve(ctx context.Context, c console, started func(addr string))
 	if err != nil {
 		return misuse("%v", err)
 	}
-	st, err := store.Open(ctx, store.Options{
-		Path: s.config.Store.Path, Exclusive: true, Full: s.config.Store.Synchronous == "full",
-	})
+	st, err := s.openStore(ctx, s.config.Store.Path, true)
 	if err != nil {
-		var locked *store.LockedError
-		if errors.As(err, &locked) {
-			return misuse("%v", err)
-		}
 		return err
 	}
 	transport := llm.NewTransport(nil, s.config.Timeouts.request())
@@ -114,7 +107,6 @@ func (s *setup) serve(ctx context.Context, c console, started func(addr string))
 		return misuse("%v", err)
 	}
 	if err := h.open(ctx); err != nil {
-		st.Close()
 		return err
 	}
 	err = s.live(ctx, h, accounts, log, started)
