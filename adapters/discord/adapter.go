@@ -150,6 +150,9 @@ func New(c Config) (*Adapter, error) {
 		rest: newREST(c.Token.Reveal(), c.APIURL, c.HTTP), lanes: newLanes(c.Rate), pace: usualPace}
 	a.places = newPlaces(a.rest)
 	a.threads = newThreads(a)
+	if rules.empty() && c.DM != DMOpen {
+		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.discord.allow or UNDERSTUDY_DISCORD_ALLOW")
+	}
 	return a, nil
 }
 

@@ -44,6 +44,9 @@ func parseRules(allow []string) (rules, error) {
 	return r, nil
 }
 
+// empty reports whether nobody is named at all.
+func (r rules) empty() bool { return !r.everywhere && len(r.ids)+len(r.users)+len(r.roles) == 0 }
+
 // speaker is who wants something, as the rules see him.
 type speaker struct {
 	id    string

@@ -147,7 +147,7 @@ func New(cfg Config) (*Adapter, error) {
 		slackgo.OptionHTTPClient(a.http))
 	a.names = newNames(a.fetchName)
 	if len(cfg.Allow) == 0 && cfg.DM != DMOpen {
-		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty")
+		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.slack.allow or UNDERSTUDY_SLACK_ALLOW")
 	}
 	return a, nil
 }
