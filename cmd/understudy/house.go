@@ -78,9 +78,6 @@ func build(p parts) (*house, error) {
 	})
 	h.sender = delivery.New(delivery.Config{
 		Store: p.store, Platform: p.platform, Now: p.now, After: p.after, Log: p.log,
-		GaveUp: func(r delivery.Row) {
-			p.log.Error("a post was given up", "kind", string(r.Post.Kind), "turn", r.Turn, "session", r.Session.String(), "err", r.Error)
-		},
 	})
 	h.bot = sessions.New(sessions.Config{
 		Store: p.store, Engine: h.engine, Sender: h.sender,

@@ -189,7 +189,7 @@ func (s *setup) accounts(log *slog.Logger) ([]*account, map[string]core.Platform
 		d := s.config.Channels.Discord
 		a, err := discord.New(discord.Config{
 			Token: s.env.DiscordToken, APIURL: d.APIURL, GatewayURL: d.GatewayURL, Allow: d.Allow,
-			DM: d.DMPolicy, RequireMention: d.RequireMention, NoAutoThread: !s.config.Thread.Auto, Log: log.With("account", "discord"),
+			DM: d.DMPolicy, RequireMention: d.RequireMention, NoAutoThread: !s.config.Thread.Auto, Log: log,
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("discord: %w", err)
@@ -202,7 +202,7 @@ func (s *setup) accounts(log *slog.Logger) ([]*account, map[string]core.Platform
 		a, err := slack.New(slack.Config{
 			Account: "default", BotToken: s.env.SlackBotToken, AppToken: s.env.SlackAppToken, APIURL: d.APIURL, Allow: d.Allow,
 			DM: slack.DMPolicy(d.DMPolicy), RequireMention: slack.RequireMention(d.RequireMention),
-			ReplyTo: slack.ReplyTo(d.ReplyTo), Log: log.With("account", "slack"),
+			ReplyTo: slack.ReplyTo(d.ReplyTo), Log: log,
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("slack: %w", err)
