@@ -183,6 +183,13 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// An app that was made from the manifest has all scopes.
+func TestTheManifestLacksNoScope(t *testing.T) {
+	if log := plainly(t).log.String(); strings.Contains(log, "lacks scopes") {
+		t.Errorf("log is %s", log)
+	}
+}
+
 func TestMissingScopesAreNamedAtTheStart(t *testing.T) {
 	r := start(t, slacktest.Config{Scopes: []string{"chat:write", "app_mentions:read"}}, nil)
 	if log := r.log.String(); !strings.Contains(log, "im:history") || !strings.Contains(log, "install the app again") {

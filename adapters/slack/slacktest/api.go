@@ -45,8 +45,16 @@ var methods = map[string]method{
 	"reactions.add":               {"reactions:write", (*Server).reactionsAdd},
 }
 
+// otherScopes are those of events and commands, and those that Slack has for
+// what the methods here do in conversations of other kinds, with files, and
+// with reactions.
+var otherScopes = []string{
+	"app_mentions:read", "commands", "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+	"mpim:history", "mpim:read", "reactions:read",
+}
+
 func allScopes() []string {
-	scopes := []string{"app_mentions:read", "commands", "groups:history", "im:history", "mpim:history"}
+	scopes := slices.Clone(otherScopes)
 	for _, m := range methods {
 		if m.scope != "" && !slices.Contains(scopes, m.scope) {
 			scopes = append(scopes, m.scope)

@@ -54,7 +54,7 @@ const (
 type Config struct {
 	// BotToken and AppToken are the tokens that are accepted.
 	BotToken, AppToken string
-	// Scopes of the bot token; nil means all that the methods here need.
+	// Scopes of the bot token; nil means all that an app for conversations needs.
 	Scopes []string
 	// PingEvery is the time between two WebSocket pings, 5 s if zero.
 	PingEvery time.Duration
