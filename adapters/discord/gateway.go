@@ -150,7 +150,7 @@ func (l *link) open(ctx context.Context, limit time.Duration) error {
 			return nil // the end that was reported was that of an older connection
 		}
 		if err != nil {
-			return fmt.Errorf("connect to Discord: %w", err)
+			return fmt.Errorf("connect to Discord: %w", withoutURL(err))
 		}
 	case <-ctx.Done():
 		l.cut()

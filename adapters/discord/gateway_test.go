@@ -56,6 +56,20 @@ func TestTokenThatIsTakenAway(t *testing.T) {
 	}
 }
 
+// discordgo names discord.com wherever the gateway was asked for.
+func TestWhoCannotBeReachedIsNamed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.fake.Close()
+	h.start()
+	h.await("report", func() bool { return strings.Contains(h.log.String(), "connecting again") })
+	log := h.log.String()
+	address := strings.TrimSuffix(strings.TrimPrefix(h.fake.URL, "http://"), "/api")
+	if strings.Contains(log, "discord.com") || !strings.Contains(log, "connect to Discord: GET gateway: dial tcp "+address) {
+		t.Errorf("the log says %s", log)
+	}
+}
+
 // conversation says something, does something to the connection, says something
 // more and checks that both are heard once and in order.
 func conversation(t *testing.T, h *house, trouble func()) {

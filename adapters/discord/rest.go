@@ -92,15 +92,21 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// withoutURL leaves the URL out of an error: those of interactions hold tokens,
+// and that of the gateway is not where it was asked for.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
 // explain makes one error out of the many forms in which discordgo reports a
-// failure. URLs are left out: those of interactions hold tokens.
+// failure.
 func explain(err error, route string, t *tap) error {
 	if t.status == 0 {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return fmt.Errorf("%s: %w", route, err)
+		return fmt.Errorf("%s: %w", route, withoutURL(err))
 	}
 	out := &refusal{route: route, status: t.status}
 	var (
