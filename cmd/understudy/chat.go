@@ -71,6 +71,9 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := s.unanswerable(override); err != nil {
+		return err
+	}
 	now, after := time.Now, time.After
 	if fl.speed != 1 {
 		c := newClock(fl.speed, fl.message == "")

@@ -175,9 +175,20 @@ func TestRunRefuses(t *testing.T) {
 		file string   // the configuration, if any
 		code int
 		want []string // in the text, in any order
+		not  []string // in the text
 	}{
-		{name: "nothing set", code: 2, want: []string{"UNDERSTUDY_DISCORD_TOKEN", "UNDERSTUDY_SLACK_BOT_TOKEN", "understudy chat"}},
-		{name: "no model", env: discord, code: 2, want: []string{"UNDERSTUDY_MODEL"}},
+		{name: "nothing set", code: 2,
+			want: []string{"run: a platform and a model are missing", "UNDERSTUDY_DISCORD_TOKEN", "UNDERSTUDY_SLACK_BOT_TOKEN", "ANTHROPIC_API_KEY", "understudy chat"}},
+		{name: "no model", env: discord, code: 2,
+			want: []string{"run: a model is missing", "UNDERSTUDY_MODEL", "ANTHROPIC_API_KEY"}, not: []string{"DISCORD", "SLACK"}},
+		{name: "no platform", more: []string{"ANTHROPIC_API_KEY=k"}, code: 2,
+			want: []string{"run: a platform is missing", "UNDERSTUDY_DISCORD_TOKEN", "UNDERSTUDY_SLACK_BOT_TOKEN"}, not: []string{"API_KEY", "UNDERSTUDY_MODEL"}},
+		{name: "no key", env: discord, more: []string{"UNDERSTUDY_MODEL=openai/gpt-5"}, code: 2,
+			want: []string{"openai/gpt-5", "OPENAI_API_KEY"}, not: []string{"UNDERSTUDY_DISCORD_TOKEN"}},
+		{name: "no key for any", env: discord, more: []string{"UNDERSTUDY_MODEL=openai/gpt-5", "UNDERSTUDY_FALLBACKS=openai/gpt-5-mini,groq/llama-3.3-70b-versatile"}, code: 2,
+			want: []string{"openai/gpt-5", "OPENAI_API_KEY", "groq/", "GROQ_API_KEY"}, not: []string{"gpt-5-mini"}},
+		{name: "no such provider", env: discord, more: []string{"UNDERSTUDY_MODEL=antropic/claude-sonnet-4-5"}, code: 2,
+			want: []string{`no provider "antropic"`, "anthropic", "UNDERSTUDY_MODEL", "models.providers"}},
 		{name: "wrong Discord token", env: discord, more: []string{"UNDERSTUDY_DISCORD_TOKEN=wrong", "UNDERSTUDY_MODEL=script/lead"},
 			code: 1, want: []string{"does not accept the bot token", "Reset Token"}},
 		{name: "wrong Slack bot token", env: slack, more: []string{"UNDERSTUDY_SLACK_BOT_TOKEN=xoxb-wrong", "UNDERSTUDY_MODEL=script/lead"},
@@ -202,7 +213,9 @@ func TestRunRefuses(t *testing.T) {
 			}
 			setEnv(t, append(append(env, "UNDERSTUDY_HTTP=off", "UNDERSTUDY_LOG=error"), c.more...)...)
 			out := &output{}
-			code := run(t.Context(), console{strings.NewReader(""), out, out}, []string{"run"})
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			code := run(ctx, console{strings.NewReader(""), out, out}, []string{"run"})
 			text := out.String()
 			if code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
@@ -210,6 +223,11 @@ func TestRunRefuses(t *testing.T) {
 			for _, want := range c.want {
 				if !strings.Contains(text, want) {
 					t.Errorf("the text lacks %q", want)
+				}
+			}
+			for _, not := range c.not {
+				if strings.Contains(text, not) {
+					t.Errorf("the text holds %q", not)
 				}
 			}
 			if lines := strings.Count(strings.TrimSpace(text), "\n") + 1; lines > 15 {

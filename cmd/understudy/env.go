@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -185,7 +184,7 @@ func (e *environment) readKeys() (errs []error) {
 // left out.
 func (e *environment) keys(c *config) map[string][]core.Secret {
 	all := map[string][]core.Secret{}
-	for _, id := range slices.AppendSeq(builtinProviders(), maps.Keys(c.Models.Providers)) {
+	for _, id := range c.providerIDs() {
 		var list []core.Secret
 		for _, name := range e.keyNames(id) {
 			list = append(list, e.APIKeys[name])

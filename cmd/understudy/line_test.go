@@ -107,3 +107,26 @@ func TestFailInWords(t *testing.T) {
 		}
 	}
 }
+
+// A talk to which nobody can answer does not begin; one key is enough.
+func TestChatNeedsAKey(t *testing.T) {
+	for _, c := range []struct {
+		env  []string
+		args []string
+		want string
+	}{
+		{[]string{"UNDERSTUDY_MODEL=openai/gpt-5"}, nil, "OPENAI_API_KEY"},
+		{[]string{"UNDERSTUDY_MODEL=zzz/foo"}, nil, `no provider "zzz"`},
+		{nil, []string{"--model", "openai/gpt-5"}, "OPENAI_API_KEY"},
+		{[]string{"UNDERSTUDY_MODEL=script/lead"}, []string{"--model", "openai/gpt-5"}, "OPENAI_API_KEY"},
+	} {
+		setEnv(t, c.env...)
+		if out, errs, code := command(t, "", append([]string{"chat", "-m", "hi"}, c.args...)...); code != 2 || !strings.Contains(errs, c.want) {
+			t.Errorf("%q %q: exit %d, %s; it prints\n%s", c.env, c.args, code, errs, out)
+		}
+	}
+	setEnv(t, "UNDERSTUDY_MODEL=openai/gpt-5", "UNDERSTUDY_FALLBACKS=script/stand-in", "UNDERSTUDY_STORE=chat.db")
+	if out, errs, code := command(t, "", "chat", "-m", "hi"); code != 0 || !strings.Contains(out, "script/stand-in is answering") && !strings.Contains(out, "I am script/stand-in") {
+		t.Errorf("with one that can be asked: exit %d, %s; it prints\n%s", code, errs, out)
+	}
+}

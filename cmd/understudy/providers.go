@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +48,11 @@ func builtinProviders() []string {
 		ids[i] = p.ID
 	}
 	return ids
+}
+
+// providerIDs are those of the table and those of the configuration.
+func (c *config) providerIDs() []string {
+	return slices.AppendSeq(builtinProviders(), maps.Keys(c.Models.Providers))
 }
 
 // provider is what is known about a provider; ok is false for one that is

@@ -30,27 +30,13 @@ func runBot(ctx context.Context, c console, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !s.env.DiscordToken.Set() && !s.env.SlackBotToken.Set() && !s.env.SlackAppToken.Set() || s.config.primary() == (llm.Ref{}) {
-		return misuse("%s", whatToSet)
+	if err := s.missing(); err != nil {
+		return err
 	}
 	ctx, stop := signals(ctx)
 	defer stop()
 	return s.serve(ctx, c, nil)
 }
-
-// whatToSet is the first thing that an operator reads.
-const whatToSet = `a platform and a model are needed. Set in the environment:
-
-  UNDERSTUDY_DISCORD_TOKEN     discord.com/developers/applications → Bot → Reset Token;
-                               switch on MESSAGE CONTENT INTENT on the same page
-  UNDERSTUDY_DISCORD_ALLOW     who may talk to it: ids of servers, channels or people, or *
- or
-  UNDERSTUDY_SLACK_BOT_TOKEN   api.slack.com/apps → OAuth & Permissions (xoxb-…)
-  UNDERSTUDY_SLACK_APP_TOKEN   the same page → Basic Information → App-Level Tokens (xapp-…)
-  UNDERSTUDY_SLACK_ALLOW       ids of the workspace, channels or people, or *
- and a key of a model provider, for example
-  ANTHROPIC_API_KEY or OPENAI_API_KEY (or UNDERSTUDY_MODEL=ollama/… for a local one)
-To try it without any of these: understudy chat`
 
 // account is one bot account on a platform.
 type account struct {
