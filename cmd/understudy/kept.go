@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"sync"
+	"time"
 
 	"understudy/core"
 	"understudy/core/delivery"
@@ -67,4 +69,105 @@ func (s ownStore) Outgoing(ctx context.Context) ([]delivery.Row, error) {
 func (s ownStore) owns(t core.Thread) bool {
 	_, ok := s.platform(t)
 	return ok
+}
+
+// watchedStore remembers whether the store takes what is written. Only trouble
+// of the store counts, not what a change itself returned.
+type watchedStore struct {
+	stores
+
+	mu     sync.Mutex
+	failed error     // of the last write, nil when it was taken
+	probed time.Time // when that was last looked into
+}
+
+// probeEvery is how often a store that failed is tried.
+const probeEvery = 5 * time.Second
+
+// trouble is why nothing can be written, or nil. Where nobody writes, nobody
+// would find out that it is over, so from time to time it writes itself.
+func (s *watchedStore) trouble(ctx context.Context) error {
+	s.mu.Lock()
+	failed := s.failed
+	due := failed != nil && time.Since(s.probed) >= probeEvery
+	if due {
+		s.probed = time.Now()
+	}
+	s.mu.Unlock()
+	if !due {
+		return failed
+	}
+	for _, state := range []failover.State{{LastUsed: time.Now()}, {}} {
+		err := s.UpdateState(ctx, "", "probe", func(failover.State) failover.State { return state })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saw notes how a write went and gives its error back. One that had nothing to
+// change shows nothing.
+func (s *watchedStore) saw(err error, changed bool) error {
+	var trouble *store.Error
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil && changed:
+		s.failed = nil
+	case errors.As(err, &trouble):
+		if s.failed == nil {
+			s.probed = time.Now()
+		}
+		s.failed = err
+	}
+	return err
+}
+
+// Admit watches over that of the store, as all that follow do.
+func (s *watchedStore) Admit(ctx context.Context, in sessions.Inbound) (sessions.Inbound, bool, error) {
+	row, fresh, err := s.stores.Admit(ctx, in)
+	return row, fresh, s.saw(err, fresh)
+}
+
+// Change is watched.
+func (s *watchedStore) Change(ctx context.Context, c core.Change) (bool, error) {
+	found, err := s.stores.Change(ctx, c)
+	return found, s.saw(err, found)
+}
+
+// MarkTool is watched.
+func (s *watchedStore) MarkTool(ctx context.Context, inbox string) error {
+	return s.saw(s.stores.MarkTool(ctx, inbox), true)
+}
+
+// Commit is watched.
+func (s *watchedStore) Commit(ctx context.Context, k core.Key, lease int64, change func(sessions.Tx) error) error {
+	return s.saw(s.stores.Commit(ctx, k, lease, change), true)
+}
+
+// CommitChoice is watched.
+func (s *watchedStore) CommitChoice(ctx context.Context, k core.Key, lease int64, change func(sessions.ChoiceTx) error) error {
+	return s.saw(s.stores.CommitChoice(ctx, k, lease, change), true)
+}
+
+// Queue is watched.
+func (s *watchedStore) Queue(ctx context.Context, rows ...delivery.Row) ([]delivery.Row, error) {
+	stored, err := s.stores.Queue(ctx, rows...)
+	return stored, s.saw(err, len(rows) > 0)
+}
+
+// Mark is watched.
+func (s *watchedStore) Mark(ctx context.Context, id int64, change func(delivery.Row) delivery.Row) error {
+	return s.saw(s.stores.Mark(ctx, id, change), true)
+}
+
+// GiveUp is watched.
+func (s *watchedStore) GiveUp(ctx context.Context, id int64, why string, now time.Time) error {
+	return s.saw(s.stores.GiveUp(ctx, id, why, now), true)
+}
+
+// UpdateState is watched.
+func (s *watchedStore) UpdateState(ctx context.Context, agent, profile string, change func(failover.State) failover.State) error {
+	return s.saw(s.stores.UpdateState(ctx, agent, profile, change), true)
 }

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,7 +37,7 @@ func runBot(ctx context.Context, c console, args []string) error {
 	}
 	ctx, stop := signals(ctx)
 	defer stop()
-	return s.serve(ctx, c, nil)
+	return s.serve(ctx, c)
 }
 
 // account is one bot account on a platform.
@@ -67,22 +69,28 @@ func (a *account) state() string {
 	return ""
 }
 
-// serve runs the bot until the context ends. started, if not nil, is told the
-// health address once everything runs.
-func (s *setup) serve(ctx context.Context, c console, started func(addr string)) error {
+// serve runs the bot until the context ends.
+func (s *setup) serve(ctx context.Context, c console) error {
 	log := logger(c.err, s.env.Log, s.env.LogFormat)
 	accounts, platforms, err := s.accounts(log)
 	if err != nil {
 		return misuse("%v", err)
 	}
+	var kept atomic.Pointer[watchedStore]
+	addr, hangUp, err := s.listen(log, func(ctx context.Context) []string { return unready(ctx, kept.Load(), accounts) })
+	if err != nil {
+		return misuse("%v", err)
+	}
+	defer hangUp()
 	st, err := s.openStore(ctx, s.config.Store.Path, true)
 	if err != nil {
 		return err
 	}
+	kept.Store(&watchedStore{stores: st})
 	transport := llm.NewTransport(nil, s.config.Timeouts.request())
 	defer transport.CloseIdle()
 	h, err := build(parts{
-		config: s.config, store: st,
+		config: s.config, store: kept.Load(),
 		platform: func(t core.Thread) (core.Platform, bool) { p, ok := platforms[t.Platform]; return p, ok },
 		client:   s.config.clients(transport, &script.Script{Timeouts: s.config.Timeouts.request()}), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
@@ -95,33 +103,38 @@ func (s *setup) serve(ctx context.Context, c console, started func(addr string))
 	if err := h.open(ctx); err != nil {
 		return err
 	}
-	err = s.live(ctx, h, accounts, log, started)
+	log.Info("running", "version", version, "model", s.config.primary().String(), "store", s.config.Store.Path, "http", addr)
+	err = live(ctx, h, accounts, log)
 	log.Info("stopping", "grace", s.env.ShutdownGrace.String())
 	return errors.Join(err, h.shut(s.env.ShutdownGrace))
 }
 
-// live runs the accounts and the health address. It returns when the context
-// ends, or when no account is left.
-func (s *setup) live(ctx context.Context, h *house, accounts []*account, log *slog.Logger, started func(string)) error {
+// listen answers at the health address, if there is one, until hangUp.
+func (s *setup) listen(log *slog.Logger, ready func(context.Context) []string) (addr string, hangUp func(), err error) {
+	if s.env.HTTP == "" {
+		return "", func() {}, nil
+	}
+	srv, err := web.Listen(web.Config{Addr: string(s.env.HTTP), Ready: ready})
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := srv.Run(ctx); err != nil {
+			log.Error("the health address is gone", "err", err)
+		}
+	})
+	return srv.Addr(), func() { cancel(); wg.Wait() }, nil
+}
+
+// live runs the accounts. It returns when the context ends, or when no account
+// is left.
+func live(ctx context.Context, h *house, accounts []*account, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	addr := ""
-	if s.env.HTTP != "" {
-		srv, err := web.Listen(web.Config{Addr: string(s.env.HTTP), Ready: func(ctx context.Context) []string {
-			return unready(ctx, h, accounts)
-		}})
-		if err != nil {
-			return err
-		}
-		addr = srv.Addr()
-		wg.Go(func() {
-			if err := srv.Run(ctx); err != nil {
-				log.Error("the health address is gone", "err", err)
-			}
-		})
-	}
 	ended := make(chan *account, len(accounts))
 	for _, a := range accounts {
 		wg.Go(func() {
@@ -136,10 +149,6 @@ func (s *setup) live(ctx context.Context, h *house, accounts []*account, log *sl
 			ended <- a
 		})
 	}
-	if started != nil {
-		started(addr)
-	}
-	log.Info("running", "version", version, "model", s.config.primary().String(), "store", s.config.Store.Path, "http", addr)
 	for left := len(accounts); left > 0; {
 		select {
 		case <-ctx.Done():
@@ -153,16 +162,24 @@ func (s *setup) live(ctx context.Context, h *house, accounts []*account, log *sl
 	return nil
 }
 
-// unready is what keeps the bot from its job.
-func unready(ctx context.Context, h *house, accounts []*account) []string {
+// unready is what keeps the bot from its job. There is no store before it is
+// open.
+func unready(ctx context.Context, st *watchedStore, accounts []*account) []string {
 	var list []string
 	for _, a := range accounts {
 		if s := a.state(); s != "" {
 			list = append(list, s)
 		}
 	}
-	if _, err := h.store.States(ctx, mainAgent); err != nil {
-		list = append(list, "store: "+err.Error())
+	if st == nil {
+		return append(list, "store: not open yet")
+	}
+	_, err := st.States(ctx, mainAgent)
+	if err == nil {
+		err = st.trouble(ctx)
+	}
+	if err != nil {
+		list = append(list, "store: "+strings.TrimPrefix(err.Error(), "store "))
 	}
 	return list
 }
