@@ -24,7 +24,8 @@ func (r *Run) pick(v View) (*flight, *Attempt) {
 	if r.asked > 0 && r.keep == "" && !r.rotate {
 		return nil, nil
 	}
-	list := rank(ps, v.States, ref.Model, r.pin(ref.Provider), v.Now, r.overlook)
+	list := rank(r.room, ps, v.States, ref.Model, r.pin(ref.Provider), v.Now, r.overlook)
+	r.room = list
 	if p, ok := r.usable(ps, list, ref); ok {
 		return r.fly(p, false, nil), nil
 	}
@@ -74,12 +75,13 @@ func (r *Run) overlook(profile, key string, w Window) bool {
 // usable is the next free profile. In the first pass that is the best one that
 // has not failed; later ones take turns, going on after the one asked last.
 func (r *Run) usable(ps Profiles, list []ranked, ref llm.Ref) (Profile, bool) {
-	free := slices.DeleteFunc(slices.Clone(list), func(p ranked) bool { return p.block.Live() || r.failed[p.ID] })
-	if len(free) == 0 {
+	free := func(p ranked) bool { return !p.block.Live() && !r.failed[p.ID] }
+	i := slices.IndexFunc(list, free)
+	if i < 0 {
 		return Profile{}, false
 	}
 	if r.pass == 1 || r.keep != "" {
-		return *free[0].Profile, true
+		return *list[i].Profile, true
 	}
 	// The order of §5 without regard to who was used last: the turn itself
 	// must not change the circle it walks.
@@ -90,7 +92,7 @@ func (r *Run) usable(ps Profiles, list []ranked, ref llm.Ref) (Profile, bool) {
 	start := slices.IndexFunc(ring, func(p Profile) bool { return p.ID == r.lastAsked[ref] }) + 1
 	for i := range ring {
 		p := ring[(start+i)%len(ring)]
-		if slices.ContainsFunc(free, func(q ranked) bool { return q.ID == p.ID }) {
+		if slices.ContainsFunc(list, func(q ranked) bool { return q.ID == p.ID && free(q) }) {
 			return p, true
 		}
 	}

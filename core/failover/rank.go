@@ -108,8 +108,9 @@ func (ps Profiles) place(i int, s *State) place {
 }
 
 // rank orders profiles for model: free ones first, in the operator's order or
-// in turns, the pinned one before all; then blocked ones, soonest first.
-func rank(ps Profiles, states map[string]State, model, pin string, now time.Time, overlook func(profile, key string, w Window) bool) []ranked {
+// in turns, the pinned one before all; then blocked ones, soonest first. The
+// list is built in room, which may be nil.
+func rank(room []ranked, ps Profiles, states map[string]State, model, pin string, now time.Time, overlook func(profile, key string, w Window) bool) []ranked {
 	var places [32]place // most lists are short enough for the stack
 	var held [32]Block
 	order, blocks := places[:0], held[:]
@@ -132,9 +133,9 @@ func rank(ps Profiles, states map[string]State, model, pin string, now time.Time
 		order = append(order, at)
 	}
 	slices.SortFunc(order, place.compare)
-	list := make([]ranked, len(order))
-	for n, at := range order {
-		list[n] = ranked{&ps.List[at.i], blocks[at.i]}
+	list := slices.Grow(room[:0], len(order))
+	for _, at := range order {
+		list = append(list, ranked{&ps.List[at.i], blocks[at.i]})
 	}
 	return list
 }
@@ -196,7 +197,7 @@ type Ranked struct {
 // for the model.
 func (ps Profiles) Ranked(states map[string]State, model string, now time.Time) []Ranked {
 	var list []Ranked
-	for _, r := range rank(ps, states, model, "", now, nil) {
+	for _, r := range rank(nil, ps, states, model, "", now, nil) {
 		list = append(list, Ranked{*r.Profile, r.block})
 	}
 	return list
