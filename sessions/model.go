@@ -227,8 +227,7 @@ func blockNote(ps failover.Profiles, states map[string]failover.State, r llm.Ref
 func (b *Bot) Complete(ctx context.Context, inv core.Invocation) ([]core.Choice, error) {
 	set := b.Settings()
 	var all []core.Choice
-	switch inv.Name {
-	case "model":
+	if inv.Name == "model" {
 		for _, r := range set.Offered {
 			if _, ok := set.allowed(r); ok {
 				all = append(all, core.Choice{Label: r.String(), Value: r.String()})
@@ -238,10 +237,10 @@ func (b *Bot) Complete(ctx context.Context, inv core.Invocation) ([]core.Choice,
 			all = append(all, core.Choice{Label: a + " (" + set.Aliases[a].String() + ")", Value: a})
 		}
 		all = append(all, core.Choice{Label: "default", Value: "default"})
-	case "status":
-		all = []core.Choice{{Label: "why", Value: "why"}}
-	case "new":
-		all = []core.Choice{{Label: "default", Value: "default"}}
+	}
+	cmd, _ := core.FindCommand(inv.Name)
+	for _, word := range cmd.Words {
+		all = append(all, core.Choice{Label: word, Value: word})
 	}
 	word := strings.ToLower(inv.Args)
 	return slices.DeleteFunc(all, func(c core.Choice) bool { return !strings.Contains(strings.ToLower(c.Label), word) }), nil
