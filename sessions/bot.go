@@ -118,6 +118,9 @@ func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 			orphans = append(orphans, r)
 		}
 	}
+	if len(waiting) > 0 {
+		b.Log.InfoContext(ctx, "messages of an earlier process are taken up again", "count", len(waiting))
+	}
 	for _, in := range waiting {
 		b.enqueue(in)
 	}
@@ -219,7 +222,14 @@ func (b *Bot) answers(ctx context.Context, set *Settings, key core.Key, m core.M
 	if err != nil {
 		return false, fmt.Errorf("reading the session: %w", err)
 	}
-	return s.Answered, nil
+	return s.Engaged || b.busy(key), nil
+}
+
+// busy reports whether something is being answered in a session.
+func (b *Bot) busy(key core.Key) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lanes[key] != nil
 }
 
 // Change updates or drops a message that still waits; see [core.Handler].

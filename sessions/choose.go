@@ -44,7 +44,7 @@ func (s *Settings) impossible(c Choice) string {
 func (s *Settings) plan(key core.Key, turn string, sess Session, sel selected) failover.Plan {
 	return failover.Plan{
 		Agent:   key.Agent,
-		Session: key.Thread,
+		Session: key.String(),
 		Turn:    turn,
 		Source:  sel.Source,
 		Chain:   s.agent(key.Agent).Policy.Chain(sel.Model, sel.Source),
@@ -93,7 +93,7 @@ func (b *Bot) open(ctx context.Context, key core.Key, t core.Thread) (Session, e
 		if s.Transcript != "" {
 			return nil
 		}
-		s.Transcript = id
+		s.Transcript, s.Engaged = id, true
 		tx.SetSession(s)
 		if s.Choice == (Choice{}) && inherited != (Choice{}) {
 			s.Choice = inherited

@@ -149,6 +149,7 @@ func (b *Bot) execute(ctx context.Context, key core.Key, inv core.Invocation, wi
 	if err != nil {
 		return core.Reply{}, fmt.Errorf("storing what /%s changed: %w", inv.Name, err)
 	}
+	b.Log.InfoContext(ctx, "command done", "command", inv.Name, "session", key.String())
 	sent()
 	if c.after != nil {
 		c.after()
@@ -216,7 +217,7 @@ func resetSession(tx ChoiceTx, transcript string, toDefault bool) resetOutcome {
 	tx.SetChoice(c)
 	tx.SetSession(Session{
 		Key: s.Key, Transcript: transcript, Fresh: s.Fresh && c.Model == s.Choice.Model,
-		Answered: s.Answered, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
+		Engaged: s.Engaged, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
 	})
 	return out
 }

@@ -98,7 +98,7 @@ func (t *turn) answered() {
 		s := tx.Session()
 		rows := tx.Queue(parts...)
 		tx.Append(t.sess.Transcript, t.entries...)
-		s.Answered, s.LastTurn = true, t.id
+		s.LastTurn = t.id
 		s.Usage = s.Usage.Add(t.usage)
 		if s.Transcript == t.sess.Transcript {
 			rows = append(rows, t.settleModels(tx, &s)...)

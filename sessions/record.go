@@ -60,9 +60,11 @@ type Session struct {
 	Compactions int           `json:"compactions,omitempty"`
 	Usage       llm.Usage     `json:"usage,omitzero"`
 	// Transcript is the id of the running transcript; a reset starts a new one.
-	Transcript string      `json:"transcript,omitempty"`
-	Answered   bool        `json:"answered,omitempty"` // the bot has answered here
-	Active     llm.Ref     `json:"active,omitzero"`    // who answered the last turn
+	Transcript string `json:"transcript,omitempty"`
+	// Engaged: somebody addressed the bot here, so that what follows is meant
+	// for it, too.
+	Engaged    bool        `json:"engaged,omitempty"`
+	Active     llm.Ref     `json:"active,omitzero"` // who answered the last turn
 	LastActive time.Time   `json:"lastActive,omitzero"`
 	LastTurn   string      `json:"lastTurn,omitempty"`
 	Target     core.Target `json:"target,omitzero"` // of the last turn

@@ -3,9 +3,11 @@ package sessions_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"understudy/core"
+	"understudy/sessions"
 )
 
 // A reset takes the place of what still waits before it, and says so.
@@ -65,4 +67,38 @@ func TestCommandsInANewThreadKnowItsChannel(t *testing.T) {
 		h.say("t2", "/new")
 		h.expectPosts("t1 command: Selected: b/m2 …", "t2 command: A new conversation begins here. The model stays b/m2, …")
 	})
+}
+
+// Once somebody has addressed the bot in a thread, what follows there needs no
+// mention, before the first answer just as after it.
+func TestAThreadIsEngagedFromTheFirstMentionOn(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.set.Answer = sessions.UntilEngaged
+		h.agent.Policy.Defaults.Fallbacks = nil
+		h.open()
+		h.model("a/m1", `529 "overloaded_error"`)
+		h.unaddressed("t1", "not for you")
+		h.unaddressed("t1", "/status")
+		h.expectAsked()
+		h.expectPosts()
+		h.say("t1", "hi") // waits, and nothing is answered yet
+		h.unaddressed("t1", "/stop")
+		h.expectPosts("t1 command: Stopped.")
+		h.model("a/m1", `text "fine"`)
+		h.unaddressed("t1", "please?")
+		h.expectPosts("t1 command: Stopped.", "t1 answer: fine")
+		h.unaddressed("t2", "another thread")
+		h.expectPosts("t1 command: Stopped.", "t1 answer: fine")
+	})
+}
+
+// unaddressed says something that is not said to the bot.
+func (h *house) unaddressed(name, text string) {
+	h.t.Helper()
+	m := h.message(name, text)
+	m.Addressed = false
+	if err := h.bot.Message(context.Background(), m); err != nil {
+		h.t.Fatal(err)
+	}
+	synctest.Wait()
 }

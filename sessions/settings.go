@@ -89,7 +89,7 @@ type Engagement string
 // The engagements.
 const (
 	AlwaysMention Engagement = "always"        // only when addressed
-	UntilEngaged  Engagement = "until-engaged" // and in threads where the bot has answered; the default
+	UntilEngaged  Engagement = "until-engaged" // and in threads where the bot was addressed before; the default
 	NeverMention  Engagement = "never"         // everything
 )
 

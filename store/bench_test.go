@@ -29,7 +29,7 @@ func benchStore(b *testing.B) *Store {
 // turnCommit is what a turn without tools stores at its end.
 func turnCommit(tx sessions.Tx, id string, now time.Time) error {
 	r := tx.Session()
-	r.Answered, r.LastActive, r.LastTurn, r.Transcript = true, now, id, "tr"
+	r.Engaged, r.LastActive, r.LastTurn, r.Transcript = true, now, id, "tr"
 	r.Usage = r.Usage.Add(llm.Usage{In: 1000, Out: 200})
 	ref := llm.Ref{Provider: "anthropic", Model: "claude-sonnet-4-5"}
 	tx.Append("tr", sessions.Entry{Turn: id, Message: llm.TextMessage(llm.Assistant, answer), Model: ref, Profile: "anthropic:env", At: now})

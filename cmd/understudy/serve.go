@@ -79,7 +79,7 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	var kept atomic.Pointer[watchedStore]
 	addr, hangUp, err := s.listen(log, func(ctx context.Context) []string { return unready(ctx, kept.Load(), accounts) })
 	if err != nil {
-		return misuse("%v", err)
+		return s.whyNot(ctx, err)
 	}
 	defer hangUp()
 	st, err := s.openStore(ctx, s.config.Store.Path, true)
@@ -107,6 +107,19 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	err = live(ctx, h, accounts, log)
 	log.Info("stopping", "grace", s.env.ShutdownGrace.String())
 	return errors.Join(err, h.shut(s.env.ShutdownGrace))
+}
+
+// whyNot is the reason that matters of a start that found its health address in
+// use: most likely the same bot runs already, which the store knows better.
+func (s *setup) whyNot(ctx context.Context, err error) error {
+	if _, none := os.Stat(s.config.Store.Path); none == nil {
+		st, locked := s.openStore(ctx, s.config.Store.Path, true)
+		if locked != nil {
+			return locked
+		}
+		st.Close()
+	}
+	return misuse("%v", err)
 }
 
 // listen answers at the health address, if there is one, until hangUp.

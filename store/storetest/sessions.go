@@ -28,7 +28,7 @@ func full() sessions.Session {
 		Compactions: 2,
 		Usage:       llm.Usage{In: 10, Out: 20, CacheRead: 5},
 		Transcript:  "tr1",
-		Answered:    true,
+		Engaged:     true,
 		Active:      turbo,
 		LastActive:  noon,
 		LastTurn:    "t1",
