@@ -80,8 +80,9 @@ func check(ctx context.Context, c console, args []string) error {
 	return nil
 }
 
-// states are the profile states in the bot's store, empty without one.
-func (s *setup) states(ctx context.Context) (map[string]failover.State, error) {
+// states are the profile states in the bot's store, by agent; empty without a
+// store.
+func (s *setup) states(ctx context.Context) (map[string]map[string]failover.State, error) {
 	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -90,7 +91,13 @@ func (s *setup) states(ctx context.Context) (map[string]failover.State, error) {
 		return nil, err
 	}
 	defer st.Close()
-	return st.States(ctx, mainAgent)
+	all := map[string]map[string]failover.State{}
+	for _, agent := range s.config.agentIDs() {
+		if all[agent], err = st.States(ctx, agent); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // book is the list of profiles, without clients.
@@ -102,7 +109,7 @@ func (s *setup) book() *auth.Book {
 }
 
 // check looks at every agent and source.
-func (s *setup) check(states map[string]failover.State, now time.Time) checkReport {
+func (s *setup) check(states map[string]map[string]failover.State, now time.Time) checkReport {
 	book := s.book()
 	var r checkReport
 	for _, id := range s.config.agentIDs() {
@@ -118,7 +125,7 @@ func (s *setup) check(states map[string]failover.State, now time.Time) checkRepo
 			refs := p.Chain(model, src)
 			chain.Strict = len(refs) == 1
 			for _, ref := range refs {
-				chain.Candidates = append(chain.Candidates, candidate(book, states, id, ref, now))
+				chain.Candidates = append(chain.Candidates, candidate(book, states[id], id, ref, now))
 			}
 			a.Chains = append(a.Chains, chain)
 		}

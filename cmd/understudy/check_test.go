@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/core/failover"
+	"understudy/core/llm"
+	"understudy/store"
 )
 
 // sample is a configuration in docs/samples with the keys that its page speaks
@@ -118,5 +122,44 @@ func TestExplainTellsAStoredTurn(t *testing.T) {
 	out, errs, code := command(t, "", "explain", id[1])
 	if code != 0 || !strings.Contains(out, "script/lead with script:default did not answer in time") {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+}
+
+// Blocks belong to an agent: another one's do not show, and do not play a part.
+func TestBlocksAreTheAgentsOwn(t *testing.T) {
+	path := sample(t, "strict-agent.jsonc")
+	db := filepath.Join(t.TempDir(), "bot.db")
+	t.Setenv("UNDERSTUDY_STORE", db)
+	st, err := store.Open(t.Context(), store.Options{Path: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = st.UpdateState(t.Context(), "support", "openai:env", func(s failover.State) failover.State {
+		e := &llm.Error{Reason: llm.Billing}
+		return failover.DefaultRules().Fail(s, "openai:env", "gpt-5", e, time.Now())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := command(t, "", "check", "--json", "--config", path)
+	var r checkReport
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v, %s", code, err, errs)
+	}
+	for _, a := range r.Agents {
+		for _, c := range a.Chains[0].Candidates {
+			if blocked := len(c.Profiles) > 0 && c.Profiles[0].Blocked == llm.Billing; blocked != (a.Agent == "support" && c.Model.Provider == "openai") {
+				t.Errorf("agent %s, %s: blocked is %v", a.Agent, c.Model, blocked)
+			}
+		}
+	}
+	for agent, want := range map[string]string{"support": "openai/gpt-5 was not asked", "legal": "openai/gpt-5 with openai:env answered"} {
+		out, errs, code := command(t, "", "explain", "--config", path, "--agent", agent, "--if", "groq=429")
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("agent %s: exit %d, %s%s", agent, code, out, errs)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func explain(ctx context.Context, c console, args []string) error {
 	if err != nil {
 		return err
 	}
-	return s.rehearse(ctx, c.out, *agent, choice, faults, states)
+	return s.rehearse(ctx, c.out, *agent, choice, faults, states[*agent])
 }
 
 // explainTurn tells the decisions of a turn that happened.
