@@ -9,13 +9,20 @@ type Author struct {
 	Team  string   `json:"team,omitempty"`
 	Bot   bool     `json:"bot,omitempty"`
 	Roles []string `json:"roles,omitempty"`
+	// Self is the bot itself. It is only met in what was said earlier.
+	Self bool `json:"self,omitempty"`
 }
 
-// Attachment is a file that came with a message. Data is filled when it was
-// fetched; otherwise Note says why it cannot be used.
+// Attachment is a file that came with a message. Adapters name it; what it
+// holds is read later, by [Fetcher]. Note says, in words for the person who
+// sent it, why it cannot be used.
 type Attachment struct {
 	Name string `json:"name"`
-	MIME string `json:"mime"`
+	MIME string `json:"mime"` // as the platform states it; once there is Data, as it is
+	// ID and URL are how the platform knows it. The URL may need the account's
+	// token and is for no one else.
+	ID   string `json:"id,omitempty"`
+	URL  string `json:"url,omitempty"`
 	Size int64  `json:"size"` // bytes, as the platform states it
 	Data []byte `json:"data,omitempty"`
 	Note string `json:"note,omitempty"`

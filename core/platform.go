@@ -32,6 +32,22 @@ type Post struct {
 	// the same nonce again must not make a second message where the platform
 	// can prevent it.
 	Nonce string `json:"nonce"`
+	// Files go with the message. Only a new message can carry them, and only
+	// where Limits.MaxFile says so.
+	Files []File `json:"files,omitempty"`
+	// Buttons stand under the text, where the platform has such a thing.
+	Buttons []Button `json:"buttons,omitempty"`
+	// Live marks a preview: more text follows, by edits of the same message
+	// that are Live as well, and at the end by one that is not. A platform may
+	// show it in another way than a finished message.
+	Live bool `json:"live,omitempty"`
+}
+
+// File is a file that the bot sends.
+type File struct {
+	Name string `json:"name"` // with an extension, without a path
+	MIME string `json:"mime"`
+	Data []byte `json:"data"`
 }
 
 // Posted is the platform's confirmation of a post.
@@ -56,12 +72,19 @@ type Limits struct {
 	// EditEvery the least time between two edits of it. Zero EditEvery means
 	// that the platform cannot stream.
 	FirstPreview, EditEvery time.Duration
+	// Rotate is how long a preview may go on in one message; after it the
+	// answer continues in a new one. Zero is for ever.
+	Rotate time.Duration
+	// MaxFile is the size of the largest file that a post can carry, in bytes.
+	// Zero means that it can carry none.
+	MaxFile int
 }
 
 // Platform is the outbound half of an adapter, one value per account.
 // Methods are safe for concurrent use and listen to their context.
 type Platform interface {
-	Limits() Limits
+	// Limits are those of a place.
+	Limits(Thread) Limits
 	// Post sends one message. The error is a *SendError.
 	Post(context.Context, Post) (Posted, error)
 	// Edit replaces the text of a message of ours. The error is a *SendError.
@@ -135,6 +158,35 @@ type Handler interface {
 	Command(context.Context, Invocation) (Reply, error)
 	// Complete offers values for a command's argument.
 	Complete(context.Context, Invocation) ([]Choice, error)
+	// Press takes a pick from a menu or a click on a button of ours, and
+	// returns what its message shows from then on.
+	Press(context.Context, Press) (Reply, error)
+	// Known reports whether somebody may write to the bot directly under the
+	// policy "pairing": an admin approved it, or the person is an admin.
+	Known(ctx context.Context, t Thread, who Author) (bool, error)
+	// Knock is called in place of Message for a direct message of somebody who
+	// is not known. The text is for that person; it is empty when nothing is to
+	// be said, as after the first time. The message itself is not kept.
+	Knock(context.Context, Message) (text string, err error)
+}
+
+// Fetcher is implemented by platforms from which attachments can be read.
+type Fetcher interface {
+	// Fetch reads an attachment of a message of this account, of at most limit
+	// bytes, only from hosts of the platform. It returns the attachment with
+	// Data and the MIME type that the data really has. The error is for the
+	// log; an attachment that cannot be used is no error but has a Note.
+	Fetch(ctx context.Context, t Thread, a Attachment, limit int64) (Attachment, error)
+}
+
+// Historian is implemented by platforms on which one can read what was said in
+// a thread before.
+type Historian interface {
+	// Earlier reads what was said in the target's thread before a message, its
+	// first message included, oldest first and at most limit messages. Messages
+	// that are no speech (joins, pins) are left out. Those of this account have
+	// Author.Self.
+	Earlier(ctx context.Context, t Target, before string, limit int) ([]Message, error)
 }
 
 // Invocation is a command given through the platform's own interface (a slash
@@ -149,27 +201,54 @@ type Invocation struct {
 	Native bool
 }
 
-// Reply is the answer to a native command.
-type Reply struct {
-	Text   string
-	Menu   *Menu
-	Public bool // everybody in the place may see it
+// Press is a pick from a menu or a click on a button.
+type Press struct {
+	ID     string // the platform's interaction id, for deduplication
+	Author Author
+	Target Target // the conversation that the message with the button stands in
+	Token  string // of the Menu or Button
+	Value  string // of the Choice or Button
 }
 
-// Menu is a list to pick from. Picking an option invokes Command with the
-// option's value as arguments.
+// Reply is the answer to a native command, or what a message shows after a
+// Press.
+type Reply struct {
+	Text    string
+	Menus   []Menu
+	Buttons []Button
+	Public  bool // everybody in the place may see it
+	// Aside is the answer to a Press that leaves the message as it is: the text
+	// is shown to the presser alone.
+	Aside bool
+}
+
+// Menu is a list to pick from. Picking an option calls Press with the token of
+// the menu and the value of the option. Platforms show long menus in several
+// pieces.
 type Menu struct {
-	Command     string
+	Token       string // at most 60 bytes, without spaces; opaque to platforms
 	Placeholder string
 	Options     []Choice
+}
+
+// Button is something to click on, which calls Press.
+type Button struct {
+	Label  string `json:"label"`
+	Token  string `json:"token"` // as that of a Menu, at most 60 bytes
+	Value  string `json:"value,omitempty"`
+	Danger bool   `json:"danger,omitempty"` // shown as such
 }
 
 // Choice is one option of a menu or a completion.
 type Choice struct {
 	Label string // what people read
-	Value string // what the command gets
+	// Value is what Press or the command gets. In a menu it has at most 20
+	// bytes, without spaces.
+	Value string
 	Note  string // small print, such as "rate limited for 3 minutes"
 	// Disabled options are shown but cannot be picked, where the platform
 	// knows such a thing; elsewhere the note says so.
 	Disabled bool
+	// Selected is the option that the menu shows as picked. At most one is.
+	Selected bool
 }

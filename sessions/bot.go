@@ -57,6 +57,7 @@ type Bot struct {
 
 	mu       sync.Mutex
 	lanes    map[core.Key]*lane
+	pickers  pickers
 	previews map[string][]delivery.Row // by turn: what an earlier process left of it, answer and status
 	closed   bool
 	stopping chan struct{} // closed by Stop

@@ -199,7 +199,7 @@ func TestAdminsChoose(t *testing.T) {
 		if s := h.session("t1"); s.Choice != (sessions.Choice{}) {
 			t.Fatalf("ann chose %+v", s.Choice)
 		}
-		if r := h.command("t1", "model", "ann"); r.Menu == nil || !strings.HasPrefix(r.Text, "Selected: a/m1") {
+		if r := h.command("t1", "model", "ann"); len(r.Menus) == 0 || !strings.HasPrefix(r.Text, "Selected: a/m1") {
 			t.Fatalf("ann may look, but saw %+v", r)
 		}
 		h.command("t1", "model b/m2", "root")

@@ -51,8 +51,8 @@ func (b *Bot) runCommand(in Inbound, c core.Command, args string, dropped ...str
 	reply := func(tx Tx, r core.Reply) []delivery.Row {
 		var rows []delivery.Row
 		text := r.Text
-		if r.Menu != nil {
-			text += "\n" + menuText(r.Menu)
+		for _, m := range r.Menus {
+			text += "\n" + menuText(m)
 		}
 		if len(dropped) > 0 {
 			text += " " + droppedText(len(dropped))
@@ -247,7 +247,7 @@ func cmdHelp(c *call) (func(ChoiceTx) core.Reply, error) {
 }
 
 // menuText is a menu where there is nothing to click on.
-func menuText(m *core.Menu) string {
+func menuText(m core.Menu) string {
 	var b strings.Builder
 	for i, o := range m.Options {
 		if i > 0 {

@@ -262,7 +262,7 @@ type place struct {
 	gone  []bool
 }
 
-func (*place) Limits() core.Limits {
+func (*place) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: 2000, Count: func(s string) int { return len(s) }, MaxParts: 10, FirstPreview: time.Second, EditEvery: time.Second}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -164,7 +165,7 @@ func (c *call) showModel() (func(ChoiceTx) core.Reply, error) {
 		return nil, err
 	}
 	return func(ChoiceTx) core.Reply {
-		return core.Reply{Text: strings.Join(append(lines, chooseHintText), "\n"), Menu: menu}
+		return core.Reply{Text: strings.Join(append(lines, chooseHintText), "\n"), Menus: []core.Menu{menu}}
 	}, nil
 }
 
@@ -176,31 +177,34 @@ func cmdModels(c *call) (func(ChoiceTx) core.Reply, error) {
 	if len(menu.Options) == 0 {
 		return say(noModelText), nil
 	}
-	return func(ChoiceTx) core.Reply { return core.Reply{Text: modelsHeadText, Menu: menu} }, nil
+	return func(ChoiceTx) core.Reply { return core.Reply{Text: modelsHeadText, Menus: []core.Menu{menu}} }, nil
 }
 
 // modelMenu lists the models that people may pick, each with what blocks it.
-func (c *call) modelMenu() (*core.Menu, error) {
+func (c *call) modelMenu() (core.Menu, error) {
 	now := c.b.Now()
 	states, err := c.b.Engine.Store.States(c.ctx, c.key.Agent)
 	if err != nil {
-		return nil, fmt.Errorf("reading the profile states: %w", err)
+		return core.Menu{}, fmt.Errorf("reading the profile states: %w", err)
 	}
-	m := &core.Menu{Command: "model", Placeholder: "Choose a model"}
+	m := core.Menu{Placeholder: "Choose a model"}
+	var values []string
 	for i, r := range c.set.Offered {
 		if _, ok := c.set.allowed(r); !ok {
 			continue
 		}
 		ps, err := c.set.Profiles(c.key.Agent, r.Provider)
 		if err != nil {
-			return nil, fmt.Errorf("reading the profiles of %s: %w", r.Provider, err)
+			return core.Menu{}, fmt.Errorf("reading the profiles of %s: %w", r.Provider, err)
 		}
-		o := core.Choice{Label: fmt.Sprintf("%d. %s", i+1, r), Value: r.String()}
+		o := core.Choice{Label: fmt.Sprintf("%d. %s", i+1, r), Value: strconv.Itoa(len(values))}
+		values = append(values, r.String())
 		if note := blockNote(ps, states, r, now); note != "" {
 			o.Note, o.Disabled = note, true
 		}
 		m.Options = append(m.Options, o)
 	}
+	m.Token = c.b.pickers.keep(picker{command: "model", values: values, owner: c.inv.Author.ID, made: now})
 	return m, nil
 }
 

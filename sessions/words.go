@@ -12,6 +12,8 @@ import (
 
 // The sentences of commands and of turns that end without a model's words.
 const (
+	oldMenuText        = "This menu is out of date. Give the command again."
+	notYoursText       = "This menu belongs to somebody else. Give the command yourself."
 	noModelText        = "No model is configured. Whoever runs this bot has to set agents.defaults.model.primary."
 	interruptedText    = "I was interrupted while I was working on this message, after a tool had already run, so I did not start over by myself. Send /retry to have it answered again."
 	nothingToRetryText = "There is no message to answer again."

@@ -67,3 +67,7 @@ func FuzzEvent(f *testing.F) {
 		r.wait()
 	})
 }
+
+func (deaf) Press(context.Context, core.Press) (core.Reply, error)         { return core.Reply{}, nil }
+func (deaf) Known(context.Context, core.Thread, core.Author) (bool, error) { return false, nil }
+func (deaf) Knock(context.Context, core.Message) (string, error)           { return "", nil }

@@ -38,7 +38,11 @@ type guests struct {
 	changes  []core.Change
 	calls    []core.Invocation
 	failures int // so many messages are refused first
+	presses  []core.Press
+	known    map[string]bool // who may write under the policy "pairing"
+	knocks   []core.Message
 	command  func(core.Invocation) (core.Reply, error)
+	press    func(core.Press) (core.Reply, error)
 	complete func(core.Invocation) ([]core.Choice, error)
 }
 
@@ -88,6 +92,31 @@ func (g *guests) Complete(_ context.Context, i core.Invocation) ([]core.Choice, 
 		return nil, nil
 	}
 	return g.complete(i)
+}
+
+func (g *guests) Press(_ context.Context, p core.Press) (core.Reply, error) {
+	g.mu.Lock()
+	g.presses = append(g.presses, p)
+	g.happened()
+	g.mu.Unlock()
+	if g.press == nil {
+		return core.Reply{Text: "pressed " + p.Value}, nil
+	}
+	return g.press(p)
+}
+
+func (g *guests) Known(_ context.Context, _ core.Thread, who core.Author) (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[who.ID], nil
+}
+
+func (g *guests) Knock(_ context.Context, m core.Message) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.happened()
+	g.knocks = append(g.knocks, m)
+	return "who are you?", nil
 }
 
 type failure string

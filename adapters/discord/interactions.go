@@ -26,12 +26,14 @@ const (
 )
 
 const (
-	commandLimit  = 5 * time.Minute         // for a command; its answer may be edited for 15
-	completeLimit = 2500 * time.Millisecond // Discord waits three seconds
-	maxChoices    = 25
-	maxRows       = 5 // menus of a message
-	maxLabel      = 100
-	maxHint       = 150 // placeholder of a menu
+	commandLimit   = 5 * time.Minute         // for a command; its answer may be edited for 15
+	completeLimit  = 2500 * time.Millisecond // Discord waits three seconds
+	maxChoices     = 25
+	maxRows        = 5 // menus of a message
+	maxLabel       = 100
+	maxHint        = 150 // placeholder of a menu
+	maxButtons     = 5   // of a row
+	maxButtonLabel = 80
 )
 
 const (
@@ -83,15 +85,19 @@ func (r *run) interact(ctx context.Context, i wireInteraction) {
 	switch i.Type {
 	case askCommand:
 		call.Name, call.Args = i.Data.Name, i.argument()
-		r.command(ctx, i, call, object{"type": respondLater, "data": object{"flags": flagEphemeral}})
+		r.carryOut(ctx, i, call.Name, object{"type": respondLater, "data": object{"flags": flagEphemeral}}, func(ctx context.Context) (core.Reply, error) {
+			return r.handler.Command(ctx, call)
+		})
 	case askComponent:
-		name, ok := picked(i.Data.CustomID)
-		if !ok || len(i.Data.Values) == 0 {
+		token, value, ok := i.pressed()
+		if !ok {
 			r.refuse(ctx, i, textOld)
 			return
 		}
-		call.Name, call.Args = name, i.Data.Values[0]
-		r.command(ctx, i, call, object{"type": respondLaterUpdate})
+		p := core.Press{ID: i.ID, Author: call.Author, Target: call.Target, Token: token, Value: value}
+		r.carryOut(ctx, i, "press", object{"type": respondLaterUpdate}, func(ctx context.Context) (core.Reply, error) {
+			return r.handler.Press(ctx, p)
+		})
 	case askComplete:
 		call.Name, call.Args = i.Data.Name, i.argument()
 		r.complete(ctx, i, call)
@@ -141,17 +147,17 @@ func (r *run) lost(i wireInteraction, err error) {
 	r.log.Warn("an interaction could not be answered", "interaction", i.ID, "command", i.Data.Name, "error", err)
 }
 
-// command runs a command. Nothing is run when Discord does not take the first
-// response: then somebody else has the command, or its user gave up.
-func (r *run) command(ctx context.Context, i wireInteraction, call core.Invocation, first object) {
+// carryOut runs a command or a press. Nothing is run when Discord does not take
+// the first response: then somebody else has it, or its user gave up.
+func (r *run) carryOut(ctx context.Context, i wireInteraction, what string, first object, do func(context.Context) (core.Reply, error)) {
 	if !r.respond(ctx, i, first) {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	reply, err := r.handler.Command(limited, call)
+	reply, err := do(limited)
 	if err != nil {
-		r.log.Error("a command failed", "command", call.Name, "interaction", i.ID, "error", err)
+		r.log.Error("a command failed", "command", what, "interaction", i.ID, "error", err)
 		reply = core.Reply{Text: textFailed}
 	}
 	if err := r.reply(ctx, i, reply); err != nil {
@@ -164,11 +170,8 @@ func (r *run) command(ctx context.Context, i wireInteraction, call core.Invocati
 // just as well, and lose its own flags. Whether the user alone sees it was
 // fixed by that response, so that a public answer follows it.
 func (r *run) reply(ctx context.Context, i wireInteraction, reply core.Reply) error {
-	parts := core.Split(reply.Text, r.Limits())
-	rows, left := menu(reply.Menu)
-	if left > 0 {
-		parts = append(parts, fmt.Sprintf("%d more do not fit into the menu: type them after /%s.", left, reply.Menu.Command))
-	}
+	parts := core.Split(reply.Text, r.Limits(core.Thread{}))
+	rows := components(reply)
 	first, rest, flags := "", parts, flagEphemeral
 	switch {
 	case reply.Public:
@@ -238,58 +241,68 @@ func (r *run) complete(ctx context.Context, i wireInteraction, call core.Invocat
 	r.respond(ctx, i, object{"type": respondChoices, "data": object{"choices": choices}})
 }
 
-// pickPrefix begins the id of every menu; the command and a number follow.
+// pickPrefix begins the id of every menu and button of ours; the token follows,
+// then a space and what tells it from others in its message: for a button its
+// value.
 const pickPrefix = "pick:"
 
-// picked is the command that a menu belongs to.
-func picked(id string) (command string, ok bool) {
-	rest, ok := strings.CutPrefix(id, pickPrefix)
-	command, _, found := strings.Cut(rest, ":")
-	return command, ok && found
+// pressed is the token and the value of what was picked or clicked.
+func (i wireInteraction) pressed() (token, value string, ok bool) {
+	rest, ok := strings.CutPrefix(i.Data.CustomID, pickPrefix)
+	token, value, found := strings.Cut(rest, " ")
+	if len(i.Data.Values) > 0 {
+		value = i.Data.Values[0]
+	}
+	return token, value, ok && found
 }
 
-// menu makes select menus out of the options: as many as a message holds, with
-// the values themselves, so that an old menu never picks something else than it
-// shows. Options that do not fit are counted.
-func menu(m *core.Menu) (rows []object, left int) {
-	rows = []object{}
-	if m == nil {
-		return rows, 0
-	}
-	var options []object
-	seen := map[string]bool{}
-	flush := func() {
-		if len(options) > 0 {
-			id := fmt.Sprintf("%s%s:%d", pickPrefix, m.Command, len(rows))
-			hint := m.Placeholder
-			if len(m.Options) > maxChoices {
-				from := len(rows)*maxChoices + 1
-				hint += fmt.Sprintf(" (%d–%d)", from, from+len(options)-1)
-			}
-			rows = append(rows, object{"type": 1, "components": []object{{"type": 3, "custom_id": id,
-				"placeholder": short(hint, maxHint), "options": options}}})
-			options = nil
+// components are the menus and buttons of a reply, as many as a message holds.
+// A menu that is too long for one select is shown in several.
+func components(reply core.Reply) []object {
+	rows := []object{}
+	for _, m := range reply.Menus {
+		for from := 0; from < len(m.Options) && len(rows) < maxRows; from += maxChoices {
+			rows = append(rows, selectRow(m, from, len(rows)))
 		}
 	}
-	for _, c := range m.Options {
-		switch {
-		case c.Value == "" || seen[c.Value]:
-			continue
-		case len(rows) == maxRows || utf8.RuneCountInString(c.Value) > maxLabel:
-			left++
-			continue
-		}
-		seen[c.Value] = true
+	if len(reply.Buttons) > 0 && len(rows) < maxRows {
+		rows = append(rows, buttonRow(reply.Buttons))
+	}
+	return rows
+}
+
+func selectRow(m core.Menu, from, row int) object {
+	to := min(from+maxChoices, len(m.Options))
+	options := make([]object, 0, to-from)
+	for _, c := range m.Options[from:to] {
 		option := object{"label": short(first(c.Label, c.Value), maxLabel), "value": c.Value}
 		if c.Note != "" {
 			option["description"] = short(c.Note, maxLabel)
 		}
-		if options = append(options, option); len(options) == maxChoices {
-			flush()
+		if c.Selected {
+			option["default"] = true
 		}
+		options = append(options, option)
 	}
-	flush()
-	return rows, left
+	hint := m.Placeholder
+	if len(m.Options) > maxChoices {
+		hint += fmt.Sprintf(" (%d–%d)", from+1, to)
+	}
+	return object{"type": 1, "components": []object{{"type": 3, "custom_id": fmt.Sprintf("%s%s %d", pickPrefix, m.Token, row),
+		"placeholder": short(hint, maxHint), "options": options}}}
+}
+
+func buttonRow(buttons []core.Button) object {
+	var list []object
+	for _, b := range buttons[:min(len(buttons), maxButtons)] {
+		style := 2 // secondary
+		if b.Danger {
+			style = 4
+		}
+		list = append(list, object{"type": 2, "style": style, "label": short(b.Label, maxButtonLabel),
+			"custom_id": pickPrefix + b.Token + " " + b.Value})
+	}
+	return object{"type": 1, "components": list}
 }
 
 func first(text, otherwise string) string {

@@ -115,20 +115,15 @@ func TestMenu(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.guests.command = func(i core.Invocation) (core.Reply, error) {
-		if i.Args != "" {
-			return core.Reply{Text: "chose " + i.Args}, nil
-		}
-		m := &core.Menu{Command: "model", Placeholder: "Choose"}
+		m := core.Menu{Token: "t0k", Placeholder: "Choose"}
 		for n := range 61 {
-			m.Options = append(m.Options, core.Choice{Label: fmt.Sprint("model ", n), Value: fmt.Sprintf("router/vendor:x/m %d", n), Note: "note"})
+			m.Options = append(m.Options, core.Choice{Label: fmt.Sprint("model ", n), Value: fmt.Sprint("i", n), Note: "note", Selected: n == 3})
 		}
-		m.Options = append(m.Options, m.Options[0], core.Choice{Value: strings.Repeat("x", 120)})
-		return core.Reply{Text: "which one?", Menu: m}, nil
+		return core.Reply{Text: "which one?", Menus: []core.Menu{m}}, nil
 	}
 	id := h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "model"})
-	h.await("remark about what is left out", func() bool { return len(h.fake.Answer(id).FollowUps) == 1 })
-	a := h.fake.Answer(id)
-	if len(a.Components) != 3 || a.Content != "which one?" || !strings.Contains(a.FollowUps[0].Content, "1 more") {
+	a := h.answered(id)
+	if len(a.Components) != 3 || a.Content != "which one?" {
 		t.Fatalf("answer %+v", a)
 	}
 	third := a.Components[2].Components[0]
@@ -138,7 +133,7 @@ func TestMenu(t *testing.T) {
 	}
 	a = h.answered(h.fake.Interact(discordtest.Interaction{Type: discordtest.ComponentInteraction, Channel: "100", User: "700",
 		CustomID: third.CustomID, Values: []string{picked.Value}, Message: "510"}))
-	if a.Callback != 6 || a.Content != "chose router/vendor:x/m 60" || len(a.Components) != 0 {
+	if a.Callback != 6 || a.Content != "pressed i60" || h.guests.presses[0].Token != "t0k" || len(a.Components) != 0 {
 		t.Errorf("answer to the pick %+v", a)
 	}
 	a = h.answered(h.fake.Interact(discordtest.Interaction{Type: discordtest.ComponentInteraction, Channel: "100", User: "700",

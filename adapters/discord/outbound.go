@@ -51,7 +51,7 @@ type object = map[string]any
 func noMentions() object { return object{"parse": []string{}, "replied_user": false} }
 
 // Limits are Discord's.
-func (a *Adapter) Limits() core.Limits {
+func (a *Adapter) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: maxText, Count: utf8.RuneCountInString, MaxParts: maxParts,
 		FirstPreview: firstPreview, EditEvery: editEvery}
 }

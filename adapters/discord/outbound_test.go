@@ -136,7 +136,7 @@ func TestTooLong(t *testing.T) {
 	if failed := sendError(t, err); !failed.TooLong {
 		t.Errorf("error %+v", failed)
 	}
-	h.post(in("100"), core.PostAnswer, strings.Repeat("語", h.Limits().MaxText), "n2", false)
+	h.post(in("100"), core.PostAnswer, strings.Repeat("語", h.Limits(core.Thread{}).MaxText), "n2", false)
 }
 
 func TestRateLimitIsWaitedForWithTheContext(t *testing.T) {

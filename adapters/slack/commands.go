@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	slackgo "github.com/slack-go/slack"
@@ -14,12 +15,13 @@ import (
 const (
 	maxOptions     = 100
 	maxOptionText  = 75
-	maxOptionValue = 75
 	maxPlaceholder = 150
 	maxResponses   = 5
-	// menuAction begins the action id of a menu; the command's name follows.
-	menuAction = "command:"
-	chooseText = "Choose"
+	maxButtons     = 25
+	// pressAction begins the action id of a menu or button; its token follows,
+	// then a space and what tells it from others in its message.
+	pressAction = "press:"
+	chooseText  = "Choose"
 )
 
 // reserved are the names that Slack keeps for commands of its own, and what
@@ -88,7 +90,7 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)
-	reply, err := a.handler.Command(ctx, inv)
+	reply, err := a.carryOut(ctx, c, inv)
 	if err != nil {
 		a.log.Error("a command failed", "command", inv.Name, "error", err)
 		reply = core.Reply{Text: "The command could not be carried out. Please try again."}
@@ -96,6 +98,17 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 	if err := a.respond(ctx, c.ResponseURL, reply, e.Type == "interactive"); err != nil {
 		a.log.Error("the reply to a command could not be sent", "command", inv.Name, "error", clean(err))
 	}
+}
+
+// carryOut runs a command or a press.
+func (a *Adapter) carryOut(ctx context.Context, c call, inv core.Invocation) (core.Reply, error) {
+	if inv.Name != "" {
+		return a.handler.Command(ctx, inv)
+	}
+	act := c.Actions[0]
+	token, value, _ := strings.Cut(strings.TrimPrefix(act.ID, pressAction), " ")
+	return a.handler.Press(ctx, core.Press{ID: inv.ID, Author: inv.Author, Target: inv.Target,
+		Token: token, Value: first(act.Selected.Value, act.Value, value)})
 }
 
 func (a *Adapter) nameFor(ctx context.Context, who core.Author) string {
@@ -116,11 +129,9 @@ func (a *Adapter) invocation(kind string, c call) (core.Invocation, bool) {
 		inv.Author = core.Author{ID: c.UserID, Team: c.TeamID}
 		t.Workspace, t.Channel, t.Kind = c.TeamID, c.ChannelID, namedKind(c.ChannelID, c.ChannelName)
 	case c.Type == "block_actions" && len(c.Actions) > 0:
-		name, ours := strings.CutPrefix(c.Actions[0].ID, menuAction)
-		if !ours {
+		if !strings.HasPrefix(c.Actions[0].ID, pressAction) {
 			return inv, false
 		}
-		inv.Name, inv.Args = name, first(c.Actions[0].Selected.Value, c.Actions[0].Value)
 		inv.Author = core.Author{ID: c.User.ID, Team: c.User.Team}
 		t.Workspace, t.Channel, t.Kind = c.Team.ID, c.Channel.ID, namedKind(c.Channel.ID, c.Channel.Name)
 		t.Root = first(string(c.Container.ThreadTS), string(c.Message.ThreadTS))
@@ -152,17 +163,20 @@ func (a *Adapter) respond(ctx context.Context, url string, r core.Reply, replace
 	if r.Public {
 		kind = slackgo.ResponseTypeInChannel
 	}
-	if blank(r.Text) && r.Menu != nil { // Slack shows no menu without a text
-		r.Text = first(r.Menu.Placeholder, chooseText)
+	blocks := actions(r)
+	if blank(r.Text) && len(blocks) > 0 { // Slack shows no menu without a text
+		r.Text = chooseText
 	}
-	parts := core.Split(r.Text, a.Limits())
+	parts := core.Split(r.Text, a.Limits(core.Thread{}))
 	for i, text := range parts[:min(len(parts), maxResponses)] {
 		c, bad := render(core.PostCommand, text)
 		if bad != nil {
 			return bad
 		}
-		if i == len(parts)-1 && r.Menu != nil {
-			c = c.with(menuBlock(*r.Menu))
+		if i == len(parts)-1 {
+			for _, b := range blocks {
+				c = c.with(b)
+			}
 		}
 		options := append(c.options(), slackgo.MsgOptionResponseURL(url, kind))
 		if replaces && i == 0 {
@@ -175,29 +189,46 @@ func (a *Adapter) respond(ctx context.Context, url string, r core.Reply, replace
 	return nil
 }
 
-// menuBlock is a menu as Slack shows it. An option that cannot be picked is one
-// whose note says so: Slack knows no other kind. Options that do not fit are
-// left out; they can still be typed.
-func menuBlock(m core.Menu) slackgo.Block {
+// actions are the menus and buttons of a reply.
+func actions(r core.Reply) []slackgo.Block {
+	var blocks []slackgo.Block
+	for _, m := range r.Menus {
+		for from := 0; from < len(m.Options); from += maxOptions {
+			blocks = append(blocks, menuBlock(m, from))
+		}
+	}
+	if len(r.Buttons) > 0 {
+		blocks = append(blocks, buttonsBlock(r.Buttons))
+	}
+	return blocks
+}
+
+// menuBlock is a piece of a menu as Slack shows it. An option that cannot be
+// picked is one whose note says so: Slack knows no other kind.
+func menuBlock(m core.Menu, from int) slackgo.Block {
 	var options []*slackgo.OptionBlockObject
-	for _, o := range m.Options {
-		if len(options) == maxOptions {
-			break
-		}
-		if len(o.Value) > maxOptionValue || o.Value == "" {
-			continue
-		}
+	for _, o := range m.Options[from:min(from+maxOptions, len(m.Options))] {
 		var note *slackgo.TextBlockObject
 		if o.Note != "" {
 			note = plainText(o.Note, maxOptionText)
 		}
 		options = append(options, slackgo.NewOptionBlockObject(o.Value, plainText(first(o.Label, o.Value), maxOptionText), note))
 	}
-	if len(options) == 0 {
-		return nil
-	}
 	placeholder := plainText(first(m.Placeholder, chooseText), maxPlaceholder)
-	return slackgo.NewActionBlock("", slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, placeholder, menuAction+m.Command, options...))
+	id := fmt.Sprintf("%s%s %d", pressAction, m.Token, from)
+	return slackgo.NewActionBlock("", slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, placeholder, id, options...))
+}
+
+func buttonsBlock(buttons []core.Button) slackgo.Block {
+	var list []slackgo.BlockElement
+	for _, b := range buttons[:min(len(buttons), maxButtons)] {
+		e := slackgo.NewButtonBlockElement(pressAction+b.Token+" "+b.Value, b.Value, plainText(b.Label, maxOptionText))
+		if b.Danger {
+			e.Style = slackgo.StyleDanger
+		}
+		list = append(list, e)
+	}
+	return slackgo.NewActionBlock("", list...)
 }
 
 // plainText is a text object without markup, cut to what Slack takes.

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,9 +76,9 @@ func TestCommandRunsOnce(t *testing.T) {
 }
 
 func TestCommandOfSomebodyWhoMayNot(t *testing.T) {
-	r := answering(t, core.Reply{Text: "secret", Menu: &core.Menu{Command: "model"}}, func(c *Config) { c.Allow = []string{slacktest.User} })
+	r := answering(t, core.Reply{Text: "secret", Menus: []core.Menu{{Token: "t0k"}}}, func(c *Config) { c.Allow = []string{slacktest.User} })
 	_, slash := r.slack.Slash(slacktest.Channel, slacktest.OtherUser, "/models", "")
-	_, pick := r.slack.Pick(slacktest.Channel, "", slacktest.OtherUser, "command:model", "a/m1")
+	_, pick := r.slack.Pick(slacktest.Channel, "", slacktest.OtherUser, "press:t0k 0", "a/m1")
 	r.settled()
 	for _, id := range []string{slash, pick} {
 		if times, payload := r.slack.Acks(id); len(times) != 1 || payload != nil {
@@ -98,45 +99,44 @@ func TestFailedCommandIsAnswered(t *testing.T) {
 }
 
 func TestMenu(t *testing.T) {
-	menu := &core.Menu{Command: "model", Placeholder: "Choose a model", Options: []core.Choice{
-		{Label: "a/m1", Value: "a/m1"},
-		{Label: strings.Repeat("long ", 40), Value: "b/m2", Note: "rate limited for 3 minutes", Disabled: true},
-		{Label: "no room", Value: strings.Repeat("x", 76)},
+	menu := core.Menu{Token: "t0k", Placeholder: "Choose a model", Options: []core.Choice{
+		{Label: "a/m1", Value: "i0"},
+		{Label: strings.Repeat("long ", 40), Value: "i1", Note: "rate limited for 3 minutes", Disabled: true},
 	}}
-	for range 200 {
-		menu.Options = append(menu.Options, core.Choice{Label: "more", Value: "c/m3"})
+	for n := range 200 {
+		menu.Options = append(menu.Options, core.Choice{Label: "more", Value: fmt.Sprint("m", n)})
 	}
-	r := answering(t, core.Reply{Text: "Selected: **a/m1**, asked by <@U0USER>", Menu: menu}, nil)
+	r := answering(t, core.Reply{Text: "Selected: **a/m1**, asked by <@U0USER>", Menus: []core.Menu{menu}}, nil)
 	r.slack.Slash(slacktest.Channel, slacktest.User, "/model", "")
 	got := r.response(0)
 	blocks := string(got.Blocks)
-	for _, want := range []string{`"static_select"`, `"command:model"`, `"Choose a model"`, `"a/m1"`, "rate limited for 3 minutes", "Selected: *a/m1*", `"section"`} {
+	for _, want := range []string{`"static_select"`, `"press:t0k 0"`, `"press:t0k 100"`, `"press:t0k 200"`, `"Choose a model"`, `"a/m1"`, "rate limited for 3 minutes", "Selected: *a/m1*", `"section"`} {
 		if !strings.Contains(blocks, want) {
 			t.Errorf("%s lacks %s", blocks, want)
 		}
 	}
-	if n := strings.Count(blocks, `"value"`); n != maxOptions || strings.Contains(blocks, "no room") {
+	if n := strings.Count(blocks, `"value"`); n != 202 {
 		t.Errorf("%d options", n)
 	}
-	trigger, _ := r.slack.Pick(slacktest.Channel, "", slacktest.User, "command:model", "b/m2")
+	trigger, _ := r.slack.Pick(slacktest.Channel, "", slacktest.User, "press:t0k 0", "i1")
 	if got := r.response(1); !got.Replaces || !got.Ephemeral {
 		t.Errorf("response is %+v", got)
 	}
-	inv := r.bot.called()[1]
-	if inv.Name != "model" || inv.Args != "b/m2" || inv.ID != trigger || inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN" {
+	inv := r.bot.pressed()[0]
+	if inv.Token != "t0k" || inv.Value != "i1" || inv.ID != trigger || inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN" {
 		t.Errorf("invocation is %+v", inv)
 	}
-	r.slack.Pick(slacktest.Channel, "1700000001.000100", slacktest.User, "command:model", "b/m2")
+	r.slack.Pick(slacktest.Channel, "1700000001.000100", slacktest.User, "press:t0k 0", "i1")
 	r.response(2)
-	if inv := r.bot.called()[2]; inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN:t:1700000001.000100" {
+	if inv := r.bot.pressed()[1]; inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN:t:1700000001.000100" {
 		t.Errorf("invocation is %+v", inv)
 	}
 }
 
 func TestMenuWithoutText(t *testing.T) {
-	menu := &core.Menu{Command: "model", Options: []core.Choice{{Label: "a/m1", Value: "a/m1"}}}
+	menu := core.Menu{Token: "t0k", Options: []core.Choice{{Label: "a/m1", Value: "i0"}}}
 	r := answering(t, core.Reply{}, nil)
-	if err := r.a.respond(t.Context(), r.slack.Hook(slacktest.Channel, slacktest.User), core.Reply{Menu: menu}, false); err != nil {
+	if err := r.a.respond(t.Context(), r.slack.Hook(slacktest.Channel, slacktest.User), core.Reply{Menus: []core.Menu{menu}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.response(0); got.Text == "" || !strings.Contains(string(got.Blocks), "static_select") {

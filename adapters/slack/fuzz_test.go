@@ -101,3 +101,7 @@ func FuzzPlain(f *testing.F) {
 		}
 	})
 }
+
+func (quiet) Press(context.Context, core.Press) (core.Reply, error)         { return core.Reply{}, nil }
+func (quiet) Known(context.Context, core.Thread, core.Author) (bool, error) { return false, nil }
+func (quiet) Knock(context.Context, core.Message) (string, error)           { return "", nil }

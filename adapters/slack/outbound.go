@@ -31,7 +31,7 @@ type threadRef struct{ channel, root string }
 func refOf(t core.Thread) threadRef { return threadRef{t.Channel, t.Root} }
 
 // Limits are Slack's, see the constants.
-func (a *Adapter) Limits() core.Limits {
+func (a *Adapter) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: maxText, Count: count, MaxParts: maxParts, FirstPreview: firstPreview, EditEvery: max(a.cfg.EditEvery, time.Millisecond)}
 }
 

@@ -46,7 +46,7 @@ func TestPostSaysWhereAndHow(t *testing.T) {
 
 func TestLongTextCanBePostedAndEdited(t *testing.T) {
 	r, target := asked(t)
-	limits := r.a.Limits()
+	limits := r.a.Limits(core.Thread{})
 	table := "|a|" + strings.Repeat("b|", 20) + "\n|-|" + strings.Repeat("-|", 20) + "\n|" + strings.Repeat("x", 200) + "|" + strings.Repeat("y|", 20) + "\n"
 	for name, unit := range map[string]string{
 		"letters": "a", "brackets": "<", "entities": "&", "emoji": "👍", "mentions": "<@U0USER> ", "channel": "<!channel> ",

@@ -28,6 +28,9 @@ type bot struct {
 	keys     map[string]int // deliveries by inbox key
 	changes  []core.Change
 	commands []core.Invocation
+	presses  []core.Press
+	known    map[string]bool // who may write under the policy "pairing"
+	knocks   []core.Message
 	fail     []error // for the next messages
 	stuck    bool    // the store does not answer
 	waiting  int     // messages that wait for it
@@ -84,6 +87,28 @@ func (b *bot) Command(_ context.Context, inv core.Invocation) (core.Reply, error
 	return b.reply, nil
 }
 
+func (b *bot) Press(_ context.Context, p core.Press) (core.Reply, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.touch()
+	b.presses = append(b.presses, p)
+	return b.reply, nil
+}
+
+func (b *bot) Known(_ context.Context, _ core.Thread, who core.Author) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.known[who.ID], nil
+}
+
+func (b *bot) Knock(_ context.Context, m core.Message) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.touch()
+	b.knocks = append(b.knocks, m)
+	return "who are you?", nil
+}
+
 func (b *bot) Complete(context.Context, core.Invocation) ([]core.Choice, error) { return nil, nil }
 
 // await returns once ok holds, which may look at the bot.
@@ -112,6 +137,13 @@ func (b *bot) next(t *testing.T, n int) core.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.messages[n]
+}
+
+// pressed are the picks and clicks so far.
+func (b *bot) pressed() []core.Press {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.presses)
 }
 
 // heard are the messages so far; told are the changes, called the commands.

@@ -65,7 +65,7 @@ func (j *JSON) Failed() bool {
 }
 
 // Limits: no previews.
-func (j *JSON) Limits() core.Limits {
+func (j *JSON) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: maxText, Count: func(s string) int { return len(s) }, MaxParts: 1}
 }
 

@@ -56,7 +56,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("no JSON: %s", line)
 		}
 	}
-	if j.Limits().EditEvery != 0 {
+	if j.Limits(core.Thread{}).EditEvery != 0 {
 		t.Error("a line of JSON cannot grow")
 	}
 }

@@ -69,7 +69,7 @@ func New(c Config) *Terminal {
 const maxText = 1 << 20
 
 // Limits: previews come at once, since a terminal costs nothing.
-func (t *Terminal) Limits() core.Limits {
+func (t *Terminal) Limits(core.Thread) core.Limits {
 	return core.Limits{
 		MaxText: maxText, Count: func(s string) int { return len(s) }, MaxParts: 1,
 		FirstPreview: time.Millisecond, EditEvery: 20 * time.Millisecond,

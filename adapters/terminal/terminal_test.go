@@ -288,3 +288,7 @@ func TestBrokenOutput(t *testing.T) {
 		}
 	}
 }
+
+func (*talk) Press(context.Context, core.Press) (core.Reply, error)         { return core.Reply{}, nil }
+func (*talk) Known(context.Context, core.Thread, core.Author) (bool, error) { return false, nil }
+func (*talk) Knock(context.Context, core.Message) (string, error)           { return "", nil }

@@ -301,7 +301,7 @@ func (w *workshop) await(b *testing.B, turn int) time.Duration {
 
 // The rest makes the workshop a platform.
 
-func (w *workshop) Limits() core.Limits {
+func (w *workshop) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: 2000, Count: utf8.RuneCountInString, MaxParts: 10, FirstPreview: time.Second, EditEvery: 1200 * time.Millisecond}
 }
 

@@ -164,7 +164,7 @@ func (r *rehearsal) attempted(_ core.Key, a failover.Attempt) {
 }
 
 // Limits have no previews.
-func (r *rehearsal) Limits() core.Limits {
+func (r *rehearsal) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: 1 << 20, Count: func(s string) int { return len(s) }, MaxParts: 1}
 }
 

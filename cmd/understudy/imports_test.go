@@ -31,9 +31,10 @@ var rooms = map[string][]string{
 	"store/memory":       {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
 	"store/storetest":    {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
 
-	"adapters/discord":             {"core"},
+	"adapters/media":               {"core"},
+	"adapters/discord":             {"core", "adapters/media"},
 	"adapters/discord/discordtest": {"core"},
-	"adapters/slack":               {"core"},
+	"adapters/slack":               {"core", "adapters/media"},
 	"adapters/slack/slacktest":     {"core"},
 	"adapters/terminal":            {"core"},
 	"adapters/web":                 {"core", "core/failover", "core/delivery", "notices", "sessions"},

@@ -52,7 +52,7 @@ func TestAnEmptyAllowListIsTold(t *testing.T) {
 // closedPlace is a platform that takes no posts.
 type closedPlace struct{ core.Platform }
 
-func (closedPlace) Limits() core.Limits {
+func (closedPlace) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: 100, Count: func(s string) int { return len(s) }, MaxParts: 1}
 }
 

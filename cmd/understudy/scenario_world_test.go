@@ -80,7 +80,7 @@ func (l *wire) gone() error {
 	return nil
 }
 
-func (l *wire) Limits() core.Limits {
+func (l *wire) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: 2000, Count: func(s string) int { return len([]rune(s)) }, MaxParts: 10,
 		FirstPreview: time.Second, EditEvery: 1200 * time.Millisecond}
 }

@@ -145,7 +145,7 @@ func (s *storm) message(i int) core.Message {
 
 // The rest makes the storm a platform without previews.
 
-func (s *storm) Limits() core.Limits {
+func (s *storm) Limits(core.Thread) core.Limits {
 	return core.Limits{MaxText: 2000, Count: func(s string) int { return len(s) }, MaxParts: 10}
 }
 

@@ -88,7 +88,7 @@ func (s *Sender) attempt(ctx context.Context, r *Row) error {
 	if err != nil {
 		return err
 	}
-	post, rest := piece(r.Post, p.Limits())
+	post, rest := piece(r.Post, p.Limits(r.Post.Target.Thread))
 	if r.PlatformID != "" {
 		return s.amend(ctx, p, r, post, rest)
 	}
@@ -153,7 +153,7 @@ func (s *Sender) amend(ctx context.Context, p core.Platform, r *Row, post core.P
 	if known && seen.text == post.Text {
 		return s.confirm(ctx, r, r.PlatformID, rest)
 	}
-	if known && !s.pause(ctx, seen.at.Add(p.Limits().EditEvery).Sub(s.c.Now())) {
+	if known && !s.pause(ctx, seen.at.Add(p.Limits(r.Post.Target.Thread).EditEvery).Sub(s.c.Now())) {
 		return ctx.Err()
 	}
 	sending, cancel := context.WithTimeout(ctx, sendTimeout)

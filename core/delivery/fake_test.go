@@ -230,7 +230,7 @@ func (f *fake) request(ctx context.Context, op string, p core.Post, do func() er
 	return what.err
 }
 
-func (f *fake) Limits() core.Limits { return f.limits }
+func (f *fake) Limits(core.Thread) core.Limits { return f.limits }
 
 func (f *fake) Post(ctx context.Context, p core.Post) (posted core.Posted, err error) {
 	err = f.request(ctx, "post", p, func() error {

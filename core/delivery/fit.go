@@ -12,7 +12,7 @@ func (s *Sender) Split(t core.Thread, text string) []string {
 	if !ok {
 		return core.Split(text, core.Limits{})
 	}
-	return fit(text, p.Limits())
+	return fit(text, p.Limits(t))
 }
 
 // fit splits a text; of one that is too long for the place the end is cut off,

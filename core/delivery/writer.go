@@ -91,7 +91,7 @@ func (s *Sender) Writer(c WriterConfig) *Writer {
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if p, ok := s.c.Platform(c.Target.Thread); ok {
-		w.platform, w.limits = p, p.Limits()
+		w.platform, w.limits = p, p.Limits(c.Target.Thread)
 	}
 	w.mute = !c.Streaming || w.platform == nil || w.limits.EditEvery <= 0
 	for _, r := range c.Preview {
