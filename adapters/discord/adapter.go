@@ -81,6 +81,12 @@ type Config struct {
 	// Since is when the account was connected last, before this process; what
 	// was said since then in guilds is read at the start. Zero reads nothing.
 	Since time.Time
+	// Seen tells at the start of Run what earlier processes knew. What was said
+	// since then is read, within bounds; nothing is if it is nil.
+	Seen func(context.Context) (core.Seen, error)
+	// Alert is told what an operator should know; it must not block. It may be
+	// nil.
+	Alert func(core.Alert)
 	// Rate is how many requests a second the account may make; 50 if zero.
 	Rate int
 	Log  *slog.Logger // nothing is logged if nil
@@ -178,6 +184,13 @@ func (a *Adapter) Run(ctx context.Context, h core.Handler) error {
 		r.wait()
 	}()
 	return r.connect(ctx)
+}
+
+// alert tells the operator something, if anybody listens.
+func (a *Adapter) alert(what core.Alert) {
+	if a.config.Alert != nil {
+		a.config.Alert(what)
+	}
 }
 
 // identity is who the bot is, as far as it is known without asking.
