@@ -52,6 +52,8 @@ type Alert struct {
 	Kind, Key string
 	Text      string // one line, without secrets and without texts of providers
 	Over      bool   // the event has ended; Text says so
+	// Buttons are what can be done about it, where the alert is shown as a post.
+	Buttons []Button
 }
 
 // Seen is what earlier processes knew of an account's conversations.

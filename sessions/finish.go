@@ -134,7 +134,7 @@ func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
 	if text == "" {
 		return nil
 	}
-	policy := t.set.Notices.For(t.in.Message.Thread().Kind)
+	policy := t.set.notices(t.in.Message.Thread())
 	if policy != notices.Off {
 		t.b.Log.Info("model fallback notice", "turn", t.id, "session", t.in.Session.String(), "text", text)
 	}

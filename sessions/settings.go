@@ -48,29 +48,44 @@ type Settings struct {
 	Answer  Engagement
 	Notices notices.Policies
 	ReplyTo delivery.Mode
-	// Platforms holds what differs from Answer and ReplyTo on a platform.
-	Platforms map[string]Manner
 	// Streaming shows answers while they are written.
 	Streaming bool
+	// Place gives what differs from these four in a place; nil is nothing.
+	Place func(core.Thread) Manner
 
 	MaxToolRounds int           // model calls that may be followed by tools in one turn
 	TurnTimeout   time.Duration // a whole turn, waits included
 	ToolTimeout   time.Duration // one tool call
 }
 
-// Manner is how the bot behaves on one platform; an empty field is as
-// elsewhere.
+// Manner is how the bot behaves in one place; an empty field is as elsewhere.
 type Manner struct {
-	Answer  Engagement
-	ReplyTo delivery.Mode
+	Answer    Engagement
+	ReplyTo   delivery.Mode
+	Notices   notices.Policy
+	Streaming *bool
 }
 
-func (s *Settings) answer(t core.Thread) Engagement {
-	return cmp.Or(s.Platforms[t.Platform].Answer, s.Answer)
+func (s *Settings) place(t core.Thread) Manner {
+	if s.Place == nil {
+		return Manner{}
+	}
+	return s.Place(t)
 }
 
-func (s *Settings) replyTo(t core.Thread) delivery.Mode {
-	return cmp.Or(s.Platforms[t.Platform].ReplyTo, s.ReplyTo)
+func (s *Settings) answer(t core.Thread) Engagement { return cmp.Or(s.place(t).Answer, s.Answer) }
+
+func (s *Settings) replyTo(t core.Thread) delivery.Mode { return cmp.Or(s.place(t).ReplyTo, s.ReplyTo) }
+
+func (s *Settings) notices(t core.Thread) notices.Policy {
+	return cmp.Or(s.place(t).Notices, s.Notices.For(t.Kind))
+}
+
+func (s *Settings) streaming(t core.Thread) bool {
+	if on := s.place(t).Streaming; on != nil {
+		return *on
+	}
+	return s.Streaming
 }
 
 // Agent is one configured personality.

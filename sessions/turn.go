@@ -255,7 +255,7 @@ func (t *turn) lostLock() string {
 func (t *turn) answerIt(ctx context.Context, run *running) error {
 	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
 		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
-		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.Streaming, Preview: t.left,
+		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.streaming(t.in.Message.Thread()), Preview: t.left,
 	})
 	t.chain = t.b.Engine.Begin(ctx, t.plan, failover.Hooks{
 		Discard:   t.discard,

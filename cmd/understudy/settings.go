@@ -20,32 +20,38 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		agents[id] = c.sessionAgent(id, p.tools, bot)
 	}
 	return &sessions.Settings{
-		Agents:      agents,
-		Bind:        c.bind,
-		Override:    p.override,
-		Aliases:     c.Models.Aliases,
-		Offered:     c.offered(),
-		Allow:       c.ModelPolicy.Allow,
-		ModelAdmins: c.ModelPolicy.AdminsOnly,
-		Unknown:     p.unknown,
-		Sees:        c.sees,
-		Window:      c.window,
-		Profiles:    book.List,
-		Admin:       c.isAdmin,
-		Answer:      sessions.Engagement(c.RequireMention),
-		Notices:     c.Notices.Fallback.policies(),
-		ReplyTo:     delivery.Mode(c.ReplyTo),
-		Platforms: map[string]sessions.Manner{
-			"discord": c.Channels.Discord.manner(), "slack": c.Channels.Slack.manner(),
-		},
+		Agents:        agents,
+		Bind:          c.bind,
+		Override:      p.override,
+		Aliases:       c.Models.Aliases,
+		Offered:       c.offered(),
+		Allow:         c.ModelPolicy.Allow,
+		ModelAdmins:   c.ModelPolicy.AdminsOnly,
+		Unknown:       p.unknown,
+		Sees:          c.sees,
+		Window:        c.window,
+		Profiles:      book.List,
+		Admin:         c.isAdmin,
+		Answer:        sessions.Engagement(c.RequireMention),
+		Notices:       c.Notices.Fallback.policies(),
+		ReplyTo:       delivery.Mode(c.ReplyTo),
 		Streaming:     c.Streaming == "on",
+		Place:         c.manner,
 		MaxToolRounds: c.MaxToolRounds,
 		TurnTimeout:   c.Timeouts.Turn,
 		ToolTimeout:   c.Timeouts.Tool,
 	}
 }
 
-func (a accountConfig) manner() sessions.Manner {
+// manner is what the account of a platform says about its places.
+func (c *config) manner(t core.Thread) sessions.Manner {
+	var a accountConfig
+	switch t.Platform {
+	case "discord":
+		a = c.Channels.Discord.accountConfig
+	case "slack":
+		a = c.Channels.Slack.accountConfig
+	}
 	return sessions.Manner{Answer: sessions.Engagement(a.RequireMention), ReplyTo: delivery.Mode(a.ReplyTo)}
 }
 
