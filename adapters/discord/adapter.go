@@ -47,6 +47,7 @@ const idleConnections = 64
 // The policies for direct messages.
 const (
 	DMOpen      = "open"      // everybody
+	DMPairing   = "pairing"   // users who are named in Allow, or whom the handler knows; others knock
 	DMAllowlist = "allowlist" // users who are named in Allow
 	DMOff       = "off"
 )
@@ -56,6 +57,13 @@ const (
 	MentionAlways       = "always"        // only messages that address the bot
 	MentionUntilEngaged = "until-engaged" // and those in threads, where the sessions decide
 	MentionNever        = "never"         // every message is meant for the bot
+)
+
+// The rules about reply links.
+const (
+	ReplyOff   = "off"
+	ReplyFirst = "first" // the first message of an answer
+	ReplyAll   = "all"
 )
 
 // Config are the settings of one bot account.
@@ -74,8 +82,14 @@ type Config struct {
 	Allow []string
 	// DM is the policy for direct messages; DMAllowlist if empty.
 	DM string
-	// RequireMention is one of the rules above; MentionUntilEngaged if empty.
-	RequireMention string
+	// RequireMention is the rule about mentions for a place, which may have a
+	// parent and a category; MentionUntilEngaged if it is nil or says nothing.
+	RequireMention func(core.Thread) string
+	// ReplyTo is the rule about reply links for a place. With ReplyOff a message
+	// is handed over without anything to link to. ReplyFirst if it is nil.
+	ReplyTo func(core.Thread) string
+	// EveryoneWakes makes @everyone and @here of a person a mention of the bot.
+	EveryoneWakes bool
 	// NoAutoThread answers mentions in a text channel in the channel itself.
 	NoAutoThread bool
 	// Since is when the account was connected last, before this process; what
@@ -123,8 +137,14 @@ func New(c Config) (*Adapter, error) {
 	if c.DM == "" {
 		c.DM = DMAllowlist
 	}
-	if c.RequireMention == "" {
-		c.RequireMention = MentionUntilEngaged
+	if c.RequireMention == nil {
+		c.RequireMention = func(core.Thread) string { return "" }
+	}
+	if c.ReplyTo == nil {
+		c.ReplyTo = func(core.Thread) string { return ReplyFirst }
+	}
+	if c.Alert == nil {
+		c.Alert = func(core.Alert) {}
 	}
 	if c.APIURL == "" {
 		c.APIURL = defaultAPI
@@ -147,8 +167,7 @@ func New(c Config) (*Adapter, error) {
 	if c.Rate < 0 {
 		errs = append(errs, fmt.Errorf("the rate is %d requests a second: it must be positive", c.Rate))
 	}
-	errs = append(errs, oneOf("the policy for direct messages", c.DM, DMOpen, DMAllowlist, DMOff),
-		oneOf("the rule about mentions", c.RequireMention, MentionAlways, MentionUntilEngaged, MentionNever))
+	errs = append(errs, oneOf("the policy for direct messages", c.DM, DMOpen, DMPairing, DMAllowlist, DMOff))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("discord account %q: %w", c.Account, err)
 	}
@@ -156,7 +175,7 @@ func New(c Config) (*Adapter, error) {
 		rest: newREST(c.Token.Reveal(), c.APIURL, c.HTTP), lanes: newLanes(c.Rate), pace: usualPace}
 	a.places = newPlaces(a.rest)
 	a.threads = newThreads(a)
-	if rules.empty() && c.DM != DMOpen {
+	if rules.empty() && c.DM != DMOpen && c.DM != DMPairing {
 		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.discord.allow or UNDERSTUDY_DISCORD_ALLOW")
 	}
 	return a, nil

@@ -189,8 +189,8 @@ func TestDirectMessages(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	_, err := discord.New(discord.Config{Allow: []string{"general"}, DM: "maybe", RequireMention: "sometimes"})
-	for _, part := range []string{"general", "maybe", "sometimes", "token"} {
+	_, err := discord.New(discord.Config{Allow: []string{"general"}, DM: "maybe"})
+	for _, part := range []string{"general", "maybe", "token"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not speak of %s: %v", part, err)
 		}

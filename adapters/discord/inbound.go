@@ -33,13 +33,15 @@ func (r *run) message(m wireMessage) {
 		return
 	}
 	called := r.addressed(m, bot)
-	if !called && (m.machine() || !r.wanted(chain[0])) {
+	target := r.target(m.GuildID, chain[0], m.Author.ID)
+	rule := r.config.RequireMention(target.Thread)
+	if !called && (m.machine() || !wanted(chain[0], rule)) {
 		return
 	}
 	out := core.Message{
 		ID: m.ID, Author: m.author(), Text: text, At: when(m.Timestamp), Attachments: m.files(),
-		Target:    r.target(m.GuildID, chain[0], m.Author.ID),
-		Addressed: called || m.GuildID == "" || r.config.RequireMention == MentionNever,
+		Target:    target,
+		Addressed: called || m.GuildID == "" || rule == MentionNever,
 	}
 	out.Target.ReplyTo = m.ID
 	if called && !r.config.NoAutoThread && (chain[0].Type == typeText || chain[0].Type == typeAnnouncement) && m.GuildID != "" {
@@ -54,11 +56,11 @@ func (r *run) message(m wireMessage) {
 
 // wanted reports whether a message in that place may be for the bot although it
 // does not address it. In threads the sessions know whether the bot takes part.
-func (r *run) wanted(here wireChannel) bool {
+func wanted(here wireChannel, rule string) bool {
 	switch {
-	case here.Type == typeDirect, r.config.RequireMention == MentionNever:
+	case here.Type == typeDirect, rule == MentionNever:
 		return true
-	case r.config.RequireMention == MentionAlways:
+	case rule == MentionAlways:
 		return false
 	}
 	return here.thread() || here.Type == typeGroup

@@ -137,7 +137,7 @@ func TestMentionRules(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			h := open(t, func(c *discord.Config) { c.RequireMention = rule })
+			h := open(t, func(c *discord.Config) { c.RequireMention = func(core.Thread) string { return rule } })
 			h.fake.AddChannel(discordtest.Channel{ID: "500", Parent: "100", Type: discordtest.PublicThread})
 			h.fake.Say("100", "700", "<@800> channel")
 			h.fake.Say("500", "700", "<@800> thread")

@@ -26,14 +26,9 @@ const (
 )
 
 const (
-	commandLimit   = 5 * time.Minute         // for a command; its answer may be edited for 15
-	completeLimit  = 2500 * time.Millisecond // Discord waits three seconds
-	maxChoices     = 25
-	maxRows        = 5 // menus of a message
-	maxLabel       = 100
-	maxHint        = 150 // placeholder of a menu
-	maxButtons     = 5   // of a row
-	maxButtonLabel = 80
+	commandLimit  = 5 * time.Minute         // for a command; its answer may be edited for 15
+	completeLimit = 2500 * time.Millisecond // Discord waits three seconds
+	maxChoices    = 25
 )
 
 const (
@@ -239,70 +234,6 @@ func (r *run) complete(ctx context.Context, i wireInteraction, call core.Invocat
 		choices = append(choices, object{"name": short(label, maxLabel), "value": c.Value})
 	}
 	r.respond(ctx, i, object{"type": respondChoices, "data": object{"choices": choices}})
-}
-
-// pickPrefix begins the id of every menu and button of ours; the token follows,
-// then a space and what tells it from others in its message: for a button its
-// value.
-const pickPrefix = "pick:"
-
-// pressed is the token and the value of what was picked or clicked.
-func (i wireInteraction) pressed() (token, value string, ok bool) {
-	rest, ok := strings.CutPrefix(i.Data.CustomID, pickPrefix)
-	token, value, found := strings.Cut(rest, " ")
-	if len(i.Data.Values) > 0 {
-		value = i.Data.Values[0]
-	}
-	return token, value, ok && found
-}
-
-// components are the menus and buttons of a reply, as many as a message holds.
-// A menu that is too long for one select is shown in several.
-func components(reply core.Reply) []object {
-	rows := []object{}
-	for _, m := range reply.Menus {
-		for from := 0; from < len(m.Options) && len(rows) < maxRows; from += maxChoices {
-			rows = append(rows, selectRow(m, from, len(rows)))
-		}
-	}
-	if len(reply.Buttons) > 0 && len(rows) < maxRows {
-		rows = append(rows, buttonRow(reply.Buttons))
-	}
-	return rows
-}
-
-func selectRow(m core.Menu, from, row int) object {
-	to := min(from+maxChoices, len(m.Options))
-	options := make([]object, 0, to-from)
-	for _, c := range m.Options[from:to] {
-		option := object{"label": short(first(c.Label, c.Value), maxLabel), "value": c.Value}
-		if c.Note != "" {
-			option["description"] = short(c.Note, maxLabel)
-		}
-		if c.Selected {
-			option["default"] = true
-		}
-		options = append(options, option)
-	}
-	hint := m.Placeholder
-	if len(m.Options) > maxChoices {
-		hint += fmt.Sprintf(" (%d–%d)", from+1, to)
-	}
-	return object{"type": 1, "components": []object{{"type": 3, "custom_id": fmt.Sprintf("%s%s %d", pickPrefix, m.Token, row),
-		"placeholder": short(hint, maxHint), "options": options}}}
-}
-
-func buttonRow(buttons []core.Button) object {
-	var list []object
-	for _, b := range buttons[:min(len(buttons), maxButtons)] {
-		style := 2 // secondary
-		if b.Danger {
-			style = 4
-		}
-		list = append(list, object{"type": 2, "style": style, "label": short(b.Label, maxButtonLabel),
-			"custom_id": pickPrefix + b.Token + " " + b.Value})
-	}
-	return object{"type": 1, "components": list}
 }
 
 func first(text, otherwise string) string {

@@ -128,7 +128,7 @@ func TestMenu(t *testing.T) {
 	}
 	third := a.Components[2].Components[0]
 	picked := third.Options[len(third.Options)-1]
-	if third.Placeholder != "Choose (51–61)" || picked.Label != "model 60" || picked.Description != "note" {
+	if third.Placeholder != "Choose (51–61 of 61)" || picked.Label != "model 60" || picked.Description != "note" {
 		t.Errorf("last option %+v", picked)
 	}
 	a = h.answered(h.fake.Interact(discordtest.Interaction{Type: discordtest.ComponentInteraction, Channel: "100", User: "700",

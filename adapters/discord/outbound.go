@@ -51,9 +51,9 @@ type object = map[string]any
 func noMentions() object { return object{"parse": []string{}, "replied_user": false} }
 
 // Limits are Discord's.
-func (a *Adapter) Limits(core.Thread) core.Limits {
+func (a *Adapter) Limits(t core.Thread) core.Limits {
 	return core.Limits{MaxText: maxText, Count: utf8.RuneCountInString, MaxParts: maxParts,
-		FirstPreview: firstPreview, EditEvery: editEvery}
+		FirstPreview: firstPreview, EditEvery: editEvery, MaxFile: a.places.maxFile(t.Workspace)}
 }
 
 // Post sends one message. A thread that the target wants opened is opened
@@ -75,15 +75,9 @@ func (a *Adapter) Post(ctx context.Context, p core.Post) (core.Posted, error) {
 }
 
 func (a *Adapter) post(ctx context.Context, place string, p core.Post) (core.Posted, error) {
-	body := object{"content": render(p), "allowed_mentions": noMentions()}
-	if p.Nonce != "" {
-		body["nonce"], body["enforce_nonce"] = p.Nonce, true
-	}
-	if quietKind(p.Kind) {
-		body["flags"] = flagSilent | flagNoEmbeds
-	}
-	if p.Link && p.Target.Opens == "" && p.Target.ReplyTo != "" {
-		body["message_reference"] = reference(p.Target.ReplyTo)
+	body, err := a.newMessage(p)
+	if err != nil {
+		return core.Posted{}, err
 	}
 	got, err := a.awake(ctx, place, routePost, class(p.Kind), http.MethodPost, messagesPath(place), body)
 	if err != nil {
@@ -96,6 +90,32 @@ func (a *Adapter) post(ctx context.Context, place string, p core.Post) (core.Pos
 	return core.Posted{ID: m.ID, Linked: linked(p, m, place)}, nil
 }
 
+// newMessage is the body that posts a message.
+func (a *Adapter) newMessage(p core.Post) (any, error) {
+	body := content(p)
+	if rows := buttonRows(p.Buttons); len(rows) > 0 {
+		body["components"] = rows
+	}
+	if p.Nonce != "" {
+		body["nonce"], body["enforce_nonce"] = p.Nonce, true
+	}
+	if quietKind(p.Kind) {
+		body["flags"] = flagSilent | flagNoEmbeds
+	}
+	if p.Link && p.Target.Opens == "" && p.Target.ReplyTo != "" {
+		body["message_reference"] = reference(p.Target.ReplyTo)
+	}
+	if len(p.Files) == 0 {
+		return body, nil
+	}
+	return upload{body, p.Files}, a.fits(p)
+}
+
+// content is what every text of the bot is sent with: it can mention nobody.
+func content(p core.Post) object {
+	return object{"content": render(p), "allowed_mentions": noMentions()}
+}
+
 // reference makes a message a reply that survives the deletion of the message
 // it replies to.
 func reference(id string) object {
@@ -104,12 +124,12 @@ func reference(id string) object {
 
 // ownMessage is what is read back of a message of ours.
 type ownMessage struct {
-	ID        string
-	Content   string
-	Nonce     any
-	Author    wireUser
-	Timestamp string
-	Reference struct {
+	ID          string
+	Content     string
+	Nonce       any
+	Author      wireUser
+	Attachments []struct{ ID string }
+	Reference   struct {
 		MessageID string `json:"message_id"`
 	} `json:"message_reference"`
 }
@@ -127,7 +147,9 @@ func decodeOwn(raw []byte) (ownMessage, error) {
 
 // Edit replaces the text of a message of ours.
 func (a *Adapter) Edit(ctx context.Context, id string, p core.Post) error {
-	body := object{"content": render(p), "allowed_mentions": noMentions()}
+	body := content(p)
+	// Buttons that are not named go away.
+	body["components"] = buttonRows(p.Buttons)
 	err := a.at(p.Target, func(place string) error {
 		_, err := a.awake(ctx, place, routeEdit, class(p.Kind), http.MethodPatch, messagePath(place, id), body)
 		return err
@@ -241,7 +263,7 @@ func matches(m ownMessage, p core.Post) bool {
 	if nonce, ok := m.Nonce.(string); ok && nonce != "" {
 		return nonce == p.Nonce
 	}
-	return m.Content == strings.TrimSpace(render(p)) // Discord trims
+	return m.Content == strings.TrimSpace(render(p)) && len(m.Attachments) == len(p.Files) // Discord trims
 }
 
 // awake makes a request to a conversation and wakes the thread first if it

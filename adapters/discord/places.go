@@ -20,6 +20,7 @@ type places struct {
 	missing  *bounded[time.Time]            // asked for in vain, until then
 	byGuild  map[string]map[string]struct{} // channels by guild, to forget them with it
 	ownRoles map[string]bool                // roles that Discord made for the bot
+	boosts   map[string]int                 // levels of guilds
 }
 
 const (
@@ -30,7 +31,8 @@ const (
 
 func newPlaces(r *rest) *places {
 	return &places{rest: r, channels: map[string]wireChannel{}, threads: newBounded[wireChannel](manyPlaces),
-		missing: newBounded[time.Time](manyMissing), byGuild: map[string]map[string]struct{}{}, ownRoles: map[string]bool{}}
+		missing: newBounded[time.Time](manyMissing), byGuild: map[string]map[string]struct{}{}, ownRoles: map[string]bool{},
+		boosts: map[string]int{}}
 }
 
 func (p *places) learn(c wireChannel) {
@@ -64,6 +66,9 @@ func (p *places) learnGuild(g wireGuild, bot string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if g.Boosts != nil {
+		p.boosts[id] = *g.Boosts
+	}
 	for _, role := range g.Roles {
 		if bot != "" && role.Tags.BotID == bot {
 			p.ownRoles[role.ID] = true
@@ -94,6 +99,17 @@ func (p *places) forgetGuild(guild string) {
 		delete(p.channels, id)
 	}
 	delete(p.byGuild, guild)
+	delete(p.boosts, guild)
+}
+
+// maxFile is the size of the largest file that a guild takes.
+func (p *places) maxFile(guild string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if most, ok := boosted[p.boosts[guild]]; ok {
+		return most
+	}
+	return maxFile
 }
 
 // ownRole reports whether a role is the one that was made for the bot.

@@ -54,21 +54,18 @@ type answer struct {
 
 // do makes one request, once. The error is a *refusal when Discord answered.
 func (r *rest) do(ctx context.Context, method, path string, body any) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	var raw []byte
-	if body != nil {
-		var err error
-		if raw, err = json.Marshal(body); err != nil {
-			return answer{}, &core.SendError{Permanent: true, Err: fmt.Errorf("encode %s: %w", route(method, path), err)}
-		}
+	kind, raw, limit, err := encode(body)
+	if err != nil {
+		return answer{}, &core.SendError{Permanent: true, Err: fmt.Errorf("encode %s: %w", route(method, path), err)}
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	tap := &tap{next: r.client.Transport}
 	if tap.next == nil {
 		tap.next = http.DefaultTransport
 	}
 	bucket := discordgo.NewRatelimiter().LockBucket("")
-	got, err := r.session.RequestWithLockedBucket(method, r.base+path, "application/json", raw, bucket, 0,
+	got, err := r.session.RequestWithLockedBucket(method, r.base+path, kind, raw, bucket, 0,
 		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0),
 		discordgo.WithClient(&http.Client{Transport: tap}))
 	if err == nil {

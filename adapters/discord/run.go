@@ -129,6 +129,11 @@ func (r *run) placeEvent(name string, raw json.RawMessage) {
 			r.places.learnGuild(g, bot)
 			r.missedIn(g)
 		}
+	case "GUILD_UPDATE":
+		if g, ok := decode[wireGuild](r, name, raw); ok {
+			bot, _ := r.identity()
+			r.places.learnGuild(g, bot)
+		}
 	case "GUILD_DELETE":
 		if g, ok := decode[wireGuild](r, name, raw); ok && !g.Unavailable {
 			r.places.forgetGuild(g.ID)
@@ -141,6 +146,7 @@ func (r *run) placeEvent(name string, raw json.RawMessage) {
 	case "CHANNEL_DELETE", "THREAD_DELETE":
 		if c, ok := decode[wireChannel](r, name, raw); ok {
 			r.places.forget(c.ID)
+			r.threads.forget(c.ID)
 		}
 	}
 }

@@ -119,6 +119,13 @@ func (t *threads) opened(id string) {
 	}
 }
 
+// forget drops what is known of a thread that was deleted.
+func (t *threads) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.drop(id)
+}
+
 // wrongField reports whether a form was refused for one of its fields.
 func wrongField(err error, field string) bool {
 	var r *refusal

@@ -69,6 +69,7 @@ type wireGuild struct {
 	ID          string
 	GuildID     string `json:"guild_id"`
 	Unavailable bool
+	Boosts      *int `json:"premium_tier"` // not told with a list of threads
 	Channels    []wireChannel
 	Threads     []wireChannel
 	Roles       []struct {

@@ -205,7 +205,7 @@ func (s *setup) accounts(log *slog.Logger) ([]*account, map[string]core.Platform
 		d := s.config.Channels.Discord
 		a, err := discord.New(discord.Config{
 			Token: s.env.DiscordToken, APIURL: d.APIURL, GatewayURL: d.GatewayURL, Allow: d.Allow,
-			DM: d.DMPolicy, RequireMention: d.RequireMention, NoAutoThread: !s.config.Thread.Auto, Log: log,
+			DM: d.DMPolicy, RequireMention: func(core.Thread) string { return d.RequireMention }, NoAutoThread: !s.config.Thread.Auto, Log: log,
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("discord: %w", err)
