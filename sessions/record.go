@@ -63,7 +63,10 @@ type Session struct {
 	Transcript string `json:"transcript,omitempty"`
 	// Engaged: somebody addressed the bot here, so that what follows is meant
 	// for it, too.
-	Engaged    bool        `json:"engaged,omitempty"`
+	Engaged bool `json:"engaged,omitempty"`
+	// Bots are the inbox keys of the bots' messages that were taken up since a
+	// person spoke last.
+	Bots       []string    `json:"bots,omitempty"`
 	Active     llm.Ref     `json:"active,omitzero"` // who answered the last turn
 	LastActive time.Time   `json:"lastActive,omitzero"`
 	LastTurn   string      `json:"lastTurn,omitempty"`
@@ -189,9 +192,63 @@ type History interface {
 	Turn(ctx context.Context, id string) (t Turn, ok bool, err error)
 }
 
+// Heard is the last time that somebody said something in a session.
+type Heard struct {
+	Session core.Key
+	Author  string // of the platform, an id
+	Thread  core.Thread
+	At      time.Time // when it was admitted
+}
+
+// Where narrows what was heard; an empty field is any.
+type Where struct {
+	Platform, Account string
+	Holder            string // key of the place that holds the thread, see core.Thread.Holder
+	Author            string
+}
+
+// Ears remember where something was heard. Admit writes that down.
+type Ears interface {
+	// Heard is where something was said last, newest first: at most limit
+	// sessions, each once.
+	Heard(ctx context.Context, w Where, limit int) ([]Heard, error)
+}
+
+// Guest is somebody who wrote to the bot directly and is named nowhere in the
+// configuration.
+type Guest struct {
+	Platform string `json:"platform"`
+	Account  string `json:"account"`
+	User     string `json:"user"`
+
+	Name   string      `json:"name,omitempty"` // as the person is called
+	Target core.Target `json:"target,omitzero"`
+	// Code is what an admin approves, Asked when it was made.
+	Code  string    `json:"code,omitempty"`
+	Asked time.Time `json:"asked,omitzero"`
+	// Approved is zero for somebody who only asked. By names the admin.
+	Approved time.Time `json:"approved,omitzero"`
+	By       string    `json:"by,omitempty"`
+	// Told: the person has heard of the approval.
+	Told bool `json:"told,omitempty"`
+}
+
+// Guests keep who asked to talk to the bot and who may.
+type Guests interface {
+	// Guest is the record as stored, or one with nothing but the three ids.
+	Guest(ctx context.Context, platform, account, user string) (Guest, error)
+	// Guests are all records, by platform, account and user.
+	Guests(context.Context) ([]Guest, error)
+	// UpdateGuest replaces one record. The ids stay; a record that has nothing
+	// else is forgotten.
+	UpdateGuest(ctx context.Context, platform, account, user string, change func(Guest) Guest) error
+}
+
 // Store is everything that the sessions need from a store.
 type Store interface {
 	Inbox
 	Records
 	History
+	Ears
+	Guests
 }

@@ -158,7 +158,8 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 	return rapid.SampledFrom([]func(storetest.Store) any{
 		commit, commit, commit,
 		func(s storetest.Store) any {
-			in := sessions.Inbound{Key: inbox, Session: k, At: now, Message: core.Message{ID: inbox, Text: text, At: now}}
+			in := sessions.Inbound{Key: inbox, Session: k, At: now, Message: core.Message{ID: inbox, Text: text, At: now,
+				Author: core.Author{ID: r.Turn}, Target: core.Target{Thread: core.Thread{Platform: "slack", Channel: "C", Root: k.Thread}}}}
 			in, fresh, err := s.Admit(ctx, in)
 			in.Seq = 0
 			return []any{in, fresh, failed(err)}
@@ -168,6 +169,15 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 			return []any{found, failed(err)}
 		},
 		func(s storetest.Store) any { return failed(s.MarkTool(ctx, inbox)) },
+		func(s storetest.Store) any {
+			return failed(s.UpdateGuest(ctx, k.Agent, inbox, r.Turn, func(g sessions.Guest) sessions.Guest {
+				if zero {
+					return sessions.Guest{}
+				}
+				g.Name, g.Asked = text, now
+				return g
+			}))
+		},
 		func(s storetest.Store) any {
 			rows, err := s.Queue(ctx, r, r)
 			return []any{unnumbered(rows), failed(err)}
@@ -222,6 +232,12 @@ func view(s storetest.Store) any {
 	see(unnumbered(out), err)
 	states, err := s.States(ctx, "main")
 	see(states, err)
+	guests, err := s.Guests(ctx)
+	see(append([]sessions.Guest{}, guests...), err)
+	for _, w := range []sessions.Where{{}, {Author: "t1"}, {Holder: core.Thread{Platform: "slack", Channel: "C"}.Key(), Author: "t2"}} {
+		heard, err := s.Heard(ctx, w, 9)
+		see(append([]sessions.Heard{}, heard...), err)
+	}
 	for _, thread := range []string{"one", "two"} {
 		k := core.Key{Agent: "main", Thread: thread}
 		session, err := s.Session(ctx, k)

@@ -43,6 +43,11 @@ func (s *Store) Admit(ctx context.Context, in sessions.Inbound) (row sessions.In
 			return err
 		}
 		fresh = n == 1
+		if fresh {
+			if err := hear(c, in, at); err != nil {
+				return err
+			}
+		}
 		row, err = one(c, scanInbound, inboundQuery, in.Key)
 		return err
 	})

@@ -4,8 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"understudy/core"
+	"understudy/sessions"
 )
 
 func TestStepsAreNumbered(t *testing.T) {
@@ -121,5 +126,42 @@ func TestNoUpgradeUnderARunningProcess(t *testing.T) {
 	}
 	if v := version(t, path); v != len(embedded()) {
 		t.Errorf("the version is %d", v)
+	}
+}
+
+// A store of before there was a table of where something was heard knows that
+// of its sessions.
+func TestTheSecondStepFillsWhatWasHeard(t *testing.T) {
+	path := at(t)
+	s, err := open(t.Context(), Options{Path: path}, embedded()[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := core.Thread{Platform: "slack", Account: "main", Workspace: "T", Channel: "C", Root: "1.2", Kind: core.KindThread}
+	if err := s.Commit(t.Context(), key, 0, func(tx sessions.Tx) error {
+		tx.SetSession(sessions.Session{Target: core.Target{Thread: place}})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := count(t, s); err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Unix(1_800_000_000, 7).UTC()
+	for i, at := range []time.Time{noon.Add(-time.Hour), noon} {
+		mustExec(t, s.conn, "INSERT INTO inbox (key, agent, thread, at, message) VALUES (?, ?, ?, ?, '{}')", fmt.Sprint("m", i), key.Agent, key.Thread, at.UnixNano())
+	}
+	if err := s.Commit(t.Context(), core.Key{Agent: "main", Thread: "untouched"}, 0, func(tx sessions.Tx) error {
+		tx.SetSession(sessions.Session{Transcript: "no turn yet"})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := mustOpen(t, Options{Path: path}).Heard(t.Context(), sessions.Where{Platform: "slack", Account: "main"}, 9)
+	if want := []sessions.Heard{{Session: key, Thread: place, At: noon}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("it heard %+v, %v; want %+v", got, err, want)
 	}
 }

@@ -171,3 +171,8 @@ func (s *watchedStore) GiveUp(ctx context.Context, id int64, why string, now tim
 func (s *watchedStore) UpdateState(ctx context.Context, agent, profile string, change func(failover.State) failover.State) error {
 	return s.saw(s.stores.UpdateState(ctx, agent, profile, change), true)
 }
+
+// UpdateGuest is watched.
+func (s *watchedStore) UpdateGuest(ctx context.Context, platform, account, user string, change func(sessions.Guest) sessions.Guest) error {
+	return s.saw(s.stores.UpdateGuest(ctx, platform, account, user, change), true)
+}

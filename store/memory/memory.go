@@ -46,6 +46,8 @@ type data struct {
 	rows        map[int64]delivery.Row
 	rowsOf      map[string][]int64 // by turn
 	states      map[profile]string
+	heard       map[ear]sound
+	guests      map[guest]string
 	counters    counters
 }
 
@@ -70,6 +72,21 @@ type (
 
 	profile struct{ agent, id string }
 
+	ear struct {
+		session core.Key
+		author  string
+	}
+
+	// sound is what was heard, with the holder's key and the place as a document.
+	sound struct {
+		sessions.Heard // without its Thread
+		platform       string
+		account        string
+		holder, place  string
+	}
+
+	guest struct{ platform, account, user string }
+
 	// counters are the last numbers given out.
 	counters struct{ inbox, entry, row int64 }
 )
@@ -86,6 +103,8 @@ func New() *Memory {
 			rows:        map[int64]delivery.Row{},
 			rowsOf:      map[string][]int64{},
 			states:      map[profile]string{},
+			heard:       map[ear]sound{},
+			guests:      map[guest]string{},
 		},
 	}
 }
@@ -93,8 +112,8 @@ func New() *Memory {
 // Options are what a test may ask of a handle.
 type Options struct {
 	// Fault, if set, is called before each change with the name of the
-	// operation (admit, change, tool, commit, choice, queue, mark, giveup or
-	// state), one call at a time; its error fails that change, and the time it
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest
+	// or state), one call at a time; its error fails that change, and the time it
 	// takes delays all that come after.
 	Fault func(op string) error
 }
@@ -235,6 +254,8 @@ type change struct {
 	rows        layer[int64, delivery.Row]
 	rowsOf      layer[string, []int64]
 	states      layer[profile, string]
+	heard       layer[ear, sound]
+	guests      layer[guest, string]
 	counters    counters
 }
 
@@ -248,6 +269,8 @@ func newChange(d *data) *change {
 		rows:        over(d.rows),
 		rowsOf:      over(d.rowsOf),
 		states:      over(d.states),
+		heard:       over(d.heard),
+		guests:      over(d.guests),
 		counters:    d.counters,
 	}
 }
@@ -260,6 +283,8 @@ func (c *change) apply() {
 	c.rows.apply()
 	c.rowsOf.apply()
 	c.states.apply()
+	c.heard.apply()
+	c.guests.apply()
 	c.data.counters = c.counters
 }
 

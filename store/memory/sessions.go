@@ -25,6 +25,9 @@ func (s *Store) Admit(ctx context.Context, in sessions.Inbound) (row sessions.In
 			m = message{Inbound: in, doc: doc}
 			m.Seq, m.At, m.Message = c.counters.inbox, stored(in.At), core.Message{}
 			c.inbox.set(in.Key, m)
+			if err := c.hear(in); err != nil {
+				return err
+			}
 		}
 		fresh = !known
 		row, err = m.inbound()

@@ -233,6 +233,13 @@ func (s *suite) calls(ctx context.Context, st Store) map[string]error {
 		return r
 	})
 	errs["GiveUp"] = st.GiveUp(ctx, 1, "x", noon)
+	_, errs["Heard"] = st.Heard(ctx, sessions.Where{}, 9)
+	_, errs["Guest"] = st.Guest(ctx, "discord", "main", "u1")
+	_, errs["Guests"] = st.Guests(ctx)
+	errs["UpdateGuest"] = st.UpdateGuest(ctx, "discord", "main", "u1", func(g sessions.Guest) sessions.Guest {
+		g.Name = "x"
+		return g
+	})
 	_, errs["States"] = st.States(ctx, "main")
 	errs["UpdateState"] = st.UpdateState(ctx, "main", "x", func(failover.State) failover.State { return used() })
 	return errs
@@ -245,6 +252,7 @@ func (s *suite) untouched(in sessions.Inbound, r delivery.Row) {
 	s.same("outgoing", s.outgoing(), []delivery.Row{r})
 	s.same("session", s.session(), sessions.Session{Key: key})
 	s.same("states", s.states("main"), map[string]failover.State{})
+	s.same("guest", s.guest("u1"), sessions.Guest{Platform: "discord", Account: "main", User: "u1"})
 }
 
 func closed(s *suite) {
@@ -314,8 +322,8 @@ func faultFails(s *suite) {
 	}
 	s.same("failed", writes, map[string]bool{
 		"Admit": true, "Change": true, "MarkTool": true, "Commit": true, "CommitChoice": true, "Queue": true,
-		"Mark": true, "GiveUp": true, "UpdateState": true,
-		"Waiting": false, "Session": false, "Transcript": false, "Turn": false, "Outgoing": false, "States": false,
+		"Mark": true, "GiveUp": true, "UpdateState": true, "UpdateGuest": true,
+		"Heard": false, "Guest": false, "Guests": false, "Waiting": false, "Session": false, "Transcript": false, "Turn": false, "Outgoing": false, "States": false,
 	})
 	a.arm(nil)
 	s.untouched(in, r)
@@ -337,6 +345,11 @@ func (e everyWriteFails) Admit(ctx context.Context, in sessions.Inbound) (sessio
 func (e everyWriteFails) Change(ctx context.Context, c core.Change) (bool, error) {
 	e.a.arm(fail)
 	return e.Store.Change(ctx, c)
+}
+
+func (e everyWriteFails) UpdateGuest(ctx context.Context, platform, account, user string, change func(sessions.Guest) sessions.Guest) error {
+	e.a.arm(fail)
+	return e.Store.UpdateGuest(ctx, platform, account, user, change)
 }
 
 func (e everyWriteFails) MarkTool(ctx context.Context, inbox string) error {
