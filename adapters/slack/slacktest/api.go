@@ -30,26 +30,35 @@ type method struct {
 // methods are the calls that this Slack knows. Those without a scope need only
 // a valid token.
 var methods = map[string]method{
-	"api.test":                    {"", func(*Server, args) reply { return reply{} }},
-	"auth.test":                   {"", (*Server).authTest},
-	"chat.postMessage":            {"chat:write", (*Server).postMessage},
-	"chat.postEphemeral":          {"chat:write", (*Server).postEphemeral},
-	"chat.update":                 {"chat:write", (*Server).updateMessage},
-	"chat.delete":                 {"chat:write", (*Server).deleteMessage},
-	"assistant.threads.setStatus": {"chat:write", (*Server).setStatus},
-	"conversations.history":       {"channels:history", (*Server).history},
-	"conversations.replies":       {"channels:history", (*Server).replies},
-	"conversations.info":          {"channels:read", (*Server).conversationInfo},
-	"users.info":                  {"users:read", (*Server).usersInfo},
-	"bots.info":                   {"users:read", (*Server).botsInfo},
-	"reactions.add":               {"reactions:write", (*Server).reactionsAdd},
+	"api.test":                              {"", func(*Server, args) reply { return reply{} }},
+	"auth.test":                             {"", (*Server).authTest},
+	"chat.postMessage":                      {"chat:write", (*Server).postMessage},
+	"chat.postEphemeral":                    {"chat:write", (*Server).postEphemeral},
+	"chat.update":                           {"chat:write", (*Server).updateMessage},
+	"chat.delete":                           {"chat:write", (*Server).deleteMessage},
+	"chat.startStream":                      {"chat:write", (*Server).startStream},
+	"chat.appendStream":                     {"chat:write", (*Server).appendStream},
+	"chat.stopStream":                       {"chat:write", (*Server).stopStream},
+	"files.getUploadURLExternal":            {"files:write", (*Server).uploadURL},
+	"files.completeUploadExternal":          {"files:write", (*Server).completeUpload},
+	"views.open":                            {"", (*Server).openView},
+	"views.update":                          {"", (*Server).updateView},
+	"assistant.threads.setStatus":           {"chat:write", (*Server).setStatus},
+	"assistant.threads.setTitle":            {"chat:write", (*Server).setTitle},
+	"assistant.threads.setSuggestedPrompts": {"chat:write", (*Server).setPrompts},
+	"conversations.history":                 {"channels:history", (*Server).history},
+	"conversations.replies":                 {"channels:history", (*Server).replies},
+	"conversations.info":                    {"channels:read", (*Server).conversationInfo},
+	"users.info":                            {"users:read", (*Server).usersInfo},
+	"bots.info":                             {"users:read", (*Server).botsInfo},
+	"reactions.add":                         {"reactions:write", (*Server).reactionsAdd},
 }
 
 // otherScopes are those of events and commands, and those that Slack has for
 // what the methods here do in conversations of other kinds, with files, and
 // with reactions.
 var otherScopes = []string{
-	"app_mentions:read", "commands", "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+	"app_mentions:read", "commands", "files:read", "groups:history", "groups:read", "im:history", "im:read", "im:write",
 	"mpim:history", "mpim:read", "reactions:read",
 }
 

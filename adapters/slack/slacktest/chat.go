@@ -2,22 +2,14 @@ package slacktest
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 	"unicode/utf16"
 )
 
-// Slack's limits, as docs.slack.dev states them for the chat methods and Block
-// Kit; the sum over all blocks is what users report.
+// Slack's limits, as docs.slack.dev states them for the chat methods.
 const (
 	maxPostText   = 40000
 	maxUpdateText = 4000
-	maxBlocks     = 50
-	maxBlockSum   = 13200
-	maxMarkdown   = 12000
-	maxSection    = 3000
-	maxContext    = 10
-	maxMetadata   = 8000 // bytes, with the event type
 	statusLife    = 2 * time.Minute
 )
 
@@ -65,6 +57,8 @@ func (s *Server) updateMessage(a args) reply {
 		return failed("message_not_found")
 	case m.BotID != BotID:
 		return failed("cant_update_message")
+	case s.growing(m):
+		return failed("streaming_state_conflict")
 	}
 	if bad := check(a, maxUpdateText); bad != nil {
 		return bad
@@ -88,7 +82,7 @@ func (s *Server) deleteMessage(a args) reply {
 	switch {
 	case m == nil || m.Deleted:
 		return failed("message_not_found")
-	case m.BotID != BotID:
+	case m.BotID != BotID, s.growing(m):
 		return failed("cant_delete_message")
 	}
 	s.remove(p, m)
@@ -143,96 +137,6 @@ func (s *Server) limited(key string) int {
 	return 0
 }
 
-// check holds content against Slack's limits. nil means that it may stand.
-func check(a args, maxText int) reply {
-	text := a["text"]
-	blocks, bad := checkBlocks(a["blocks"])
-	switch {
-	case bad != nil:
-		return bad
-	case strings.TrimSpace(text) == "" && blocks == 0:
-		return failed("no_text")
-	case units(text) > maxText:
-		return failed("msg_too_long")
-	case len(a["metadata"]) > maxMetadata:
-		return failed("metadata_too_large")
-	}
-	if meta := a["metadata"]; meta != "" {
-		var m struct {
-			Type    string          `json:"event_type"`
-			Payload json.RawMessage `json:"event_payload"`
-		}
-		if json.Unmarshal([]byte(meta), &m) != nil || m.Type == "" || m.Payload == nil {
-			return failed("invalid_metadata_format")
-		}
-	}
-	return nil
-}
-
-// block is as much of Block Kit as the limits are about.
-type block struct {
-	Type     string          `json:"type"`
-	Text     json.RawMessage `json:"text"`
-	Elements []struct {
-		Type    string            `json:"type"`
-		Text    json.RawMessage   `json:"text"`
-		Options []json.RawMessage `json:"options"`
-	} `json:"elements"`
-}
-
-// checkBlocks counts the blocks and holds them against the limits.
-func checkBlocks(text string) (n int, bad reply) {
-	if text == "" {
-		return 0, nil
-	}
-	var blocks []block
-	if json.Unmarshal([]byte(text), &blocks) != nil || len(blocks) > maxBlocks {
-		return 0, failed("invalid_blocks_format")
-	}
-	sum, markdown := 0, 0
-	for _, b := range blocks {
-		size := units(blockText(b.Text))
-		for _, e := range b.Elements {
-			size += units(blockText(e.Text))
-			if units(blockText(e.Text)) > maxSection || len(e.Options) > 100 {
-				return 0, failed("invalid_blocks")
-			}
-		}
-		sum += size
-		switch b.Type {
-		case "markdown":
-			markdown += size
-		case "section":
-			if size == 0 || size > maxSection {
-				return 0, failed("invalid_blocks")
-			}
-		case "context":
-			if len(b.Elements) == 0 || len(b.Elements) > maxContext {
-				return 0, failed("invalid_blocks")
-			}
-		case "":
-			return 0, failed("invalid_blocks")
-		}
-	}
-	if sum > maxBlockSum || markdown > maxMarkdown {
-		return 0, failed("msg_blocks_too_long")
-	}
-	return len(blocks), nil
-}
-
-// blockText is the text of a block: a string, or an object with a text.
-func blockText(v json.RawMessage) string {
-	var text string
-	if json.Unmarshal(v, &text) == nil {
-		return text
-	}
-	var object struct {
-		Text string `json:"text"`
-	}
-	_ = json.Unmarshal(v, &object)
-	return object.Text
-}
-
 // units counts as JavaScript does, which is never less than the number of
 // characters.
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
@@ -243,40 +147,4 @@ func raw(text string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(text)
-}
-
-type statusKey struct{ channel, root string }
-
-type status struct {
-	text string
-	at   time.Time
-}
-
-// setStatus is assistant.threads.setStatus: an empty status clears it.
-func (s *Server) setStatus(a args) reply {
-	p := s.places[a["channel_id"]]
-	switch {
-	case p == nil:
-		return failed("channel_not_found")
-	case a["thread_ts"] == "" || p.find(a["thread_ts"]) == nil:
-		return failed("thread_not_found")
-	}
-	key := statusKey{p.id, a["thread_ts"]}
-	if a["status"] == "" {
-		delete(s.statuses, key)
-	} else {
-		s.statuses[key] = status{a["status"], time.Now()}
-	}
-	return reply{}
-}
-
-// Status is what a thread shows as the bot's status now.
-func (s *Server) Status(channel, root string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.statuses[statusKey{channel, root}]
-	if time.Since(st.at) > statusLife {
-		return ""
-	}
-	return st.text
 }

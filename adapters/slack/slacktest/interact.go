@@ -31,12 +31,13 @@ type hook struct {
 	trigger, channel, user string
 	uses                   int
 	made                   time.Time
+	spent                  bool // its trigger opened a view
 }
 
 // newHook makes a response URL. The lock is held.
 func (s *Server) newHook(channel, user string) (address, trigger string) {
 	id, trigger := s.id("hook-"), s.id("trigger-")
-	s.hooks[id] = &hook{trigger: trigger, channel: channel, user: user, made: time.Now()}
+	s.hooks[id] = &hook{trigger: trigger, channel: channel, user: user, made: s.now()}
 	return "http://" + s.listener.Addr().String() + "/response/" + id, trigger
 }
 
@@ -108,7 +109,7 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	defer s.touch()
 	h := s.hooks[strings.TrimPrefix(r.URL.Path, "/response/")]
-	if h == nil || h.uses >= hookUses || time.Since(h.made) > hookLife {
+	if h == nil || h.uses >= hookUses || s.now().Sub(h.made) > hookLife {
 		s.calls[call].Error = "used_url"
 		http.Error(w, "used_url", http.StatusNotFound)
 		return

@@ -17,8 +17,9 @@
 //     decoded body; tokens are left out.
 //   - A fault set with [Server.Fail] is used up by one request.
 //
-// Methods are safe for concurrent use. Time limits (three seconds for an
-// acknowledgement, two minutes for a status) are real time.
+// Methods are safe for concurrent use. Time limits are real time, which
+// [Server.Advance] moves ahead for all but the three seconds of an
+// acknowledgement.
 package slacktest
 
 import (
@@ -81,6 +82,11 @@ type Server struct {
 	limits   map[string]time.Time // until when the rate is used up
 	lastTS   int64
 	serial   int
+	ahead    time.Duration // of the real clock
+
+	streams map[messageKey]*stream
+	uploads map[string]*upload
+	views   map[string]*view
 
 	conns     []*conn
 	tickets   map[string]bool
@@ -127,6 +133,9 @@ func New(cfg Config) *Server {
 		limits:   map[string]time.Time{},
 		tickets:  map[string]bool{},
 		hooks:    map[string]*hook{},
+		streams:  map[messageKey]*stream{},
+		uploads:  map[string]*upload{},
+		views:    map[string]*view{},
 		done:     make(chan struct{}),
 	}
 	s.settle()
@@ -206,6 +215,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveSocket(w, r)
 	case strings.HasPrefix(r.URL.Path, "/response/"):
 		s.serveResponse(w, r)
+	case strings.HasPrefix(r.URL.Path, "/upload/"):
+		s.serveUpload(w, r)
 	default:
 		http.NotFound(w, r)
 	}

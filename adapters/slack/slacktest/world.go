@@ -25,6 +25,7 @@ type Message struct {
 	Text     string
 	Blocks   json.RawMessage
 	Metadata json.RawMessage
+	Files    []map[string]any
 	Edits    int
 	Deleted  bool
 }
@@ -121,15 +122,12 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.places[channel]
-	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype}
+	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype, Files: o.Files}
 	if who := s.users[user]; who != nil && who.Bot {
 		m.BotID = who.BotID
 	}
 	p.add(m)
 	ev := s.event(m, p)
-	if len(o.Files) > 0 {
-		ev["files"] = o.Files
-	}
 	var events []map[string]any
 	if !p.outside && o.Only != "app_mention" {
 		events = append(events, ev)
@@ -177,6 +175,9 @@ func inside(m *Message) map[string]any {
 	}
 	if m.Blocks != nil {
 		v["blocks"] = m.Blocks
+	}
+	if len(m.Files) > 0 {
+		v["files"] = m.Files
 	}
 	return v
 }
