@@ -34,7 +34,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"understudy/core"
@@ -92,9 +91,6 @@ type Config struct {
 	EveryoneWakes bool
 	// NoAutoThread answers mentions in a text channel in the channel itself.
 	NoAutoThread bool
-	// Since is when the account was connected last, before this process; what
-	// was said since then in guilds is read at the start. Zero reads nothing.
-	Since time.Time
 	// Seen tells at the start of Run what earlier processes knew. What was said
 	// since then is read, within bounds; nothing is if it is nil.
 	Seen func(context.Context) (core.Seen, error)
@@ -117,11 +113,11 @@ type Adapter struct {
 	places  *places
 	threads *threads
 	pace    pacing
+	stand   *standing
 
 	mu     sync.Mutex
 	userID string // of the bot
 	appID  string
-	ready  atomic.Bool
 }
 
 var (
@@ -175,6 +171,7 @@ func New(c Config) (*Adapter, error) {
 		rest: newREST(c.Token.Reveal(), c.APIURL, c.HTTP), lanes: newLanes(c.Rate), pace: usualPace}
 	a.places = newPlaces(a.rest)
 	a.threads = newThreads(a)
+	a.stand = newStanding(a)
 	if rules.empty() && c.DM != DMOpen && c.DM != DMPairing {
 		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.discord.allow or UNDERSTUDY_DISCORD_ALLOW")
 	}
@@ -186,23 +183,6 @@ func oneOf(what, value string, allowed ...string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %q: it must be one of %q", what, value, allowed)
-}
-
-// Ready reports whether the account is connected right now.
-func (a *Adapter) Ready() bool { return a.ready.Load() }
-
-// Run connects and hands what people say to h until the context ends, which is
-// no error. The only error is a *FatalError; everything else is tried again.
-// Posts can be sent before, during and after Run.
-func (a *Adapter) Run(ctx context.Context, h core.Handler) error {
-	ctx, cancel := context.WithCancel(ctx)
-	r := newRun(ctx, a, h)
-	defer func() {
-		a.ready.Store(false)
-		cancel()
-		r.wait()
-	}()
-	return r.connect(ctx)
 }
 
 // alert tells the operator something, if anybody listens.
@@ -242,24 +222,4 @@ func (a *Adapter) self(ctx context.Context) (string, error) {
 	defer a.mu.Unlock()
 	a.userID = u.ID
 	return u.ID, nil
-}
-
-// pacing are the times that connecting takes; tests shorten them.
-type pacing struct {
-	open    time.Duration   // to connect and be greeted
-	silence time.Duration   // without a heartbeat ack until the connection counts as dead
-	look    time.Duration   // between looks at that
-	retry   []time.Duration // before each further attempt; the last repeats
-	healthy time.Duration   // a connection that lived so long starts the schedule again
-	admit   []time.Duration // between offers of a message that could not be stored
-}
-
-var usualPace = pacing{
-	open:    30 * time.Second,
-	silence: 100 * time.Second,
-	look:    15 * time.Second,
-	retry:   []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
-	healthy: time.Minute,
-	admit: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
-		8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute},
 }

@@ -6,64 +6,144 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"understudy/core"
 )
 
+// What is read after a gap, at most. A gap is a matter of seconds or minutes;
+// after a day nobody waits for an answer any more.
 const (
-	backfillLimit   = 100              // messages of one conversation that are read after a gap
-	backfillAtATime = 8                // conversations that are read at a time
-	backfillTime    = 30 * time.Second // for all of a guild's, since new messages wait meanwhile
+	backfillAge     = 24 * time.Hour
+	backfillPage    = 50               // messages of a channel at a time, by turns with the others
+	backfillEach    = 500              // messages of one channel
+	backfillAll     = 5000             // messages at a time over all channels
+	backfillMost    = 200              // channels at a time
+	backfillAtATime = 8                // requests at a time
+	backfillTime    = 2 * time.Minute  // for all of a guild's, since new messages wait meanwhile
 	backfillOverlap = 10 * time.Second // what is read twice, since channels are not in step
 )
 
-// gap is what the gateway will not tell: everything said since a message, in
+// gaps is what the gateway will not tell: everything said since a message, in
 // the guilds of which the state is still to come. The state says for every
 // channel which message is its last, and so which channels are to be read.
-type gap struct {
-	since  uint64 // the id of a message; zero when nothing was missed
-	guilds map[string]bool
+type gaps struct {
+	newest map[int]uint64      // by shard, the newest message
+	since  map[string]uint64   // by guild, until its state came
+	named  map[string][]string // by guild, threads that earlier processes knew
+}
+
+func newGaps() gaps {
+	return gaps{newest: map[int]uint64{}, since: map[string]uint64{}, named: map[string][]string{}}
+}
+
+// recall takes what earlier processes knew of the account. It is read as the
+// first gap.
+func (r *run) recall(ctx context.Context) {
+	if r.config.Seen == nil {
+		return
+	}
+	seen, err := r.config.Seen(ctx)
+	if err != nil {
+		r.log.Error("what was seen before the start cannot be read; what was said meanwhile is not answered", "error", err)
+		return
+	}
+	if seen.At.IsZero() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gaps.newest[0] = snowflake(seen.At)
+	for _, t := range seen.Threads[:min(len(seen.Threads), backfillMost)] {
+		switch {
+		case t.Platform != "discord" || t.Account != r.config.Account:
+		case t.Kind == core.KindDirect:
+			r.direct.put(t.Channel, struct{}{})
+		default:
+			r.gaps.named[t.Workspace] = append(r.gaps.named[t.Workspace], t.Channel)
+		}
+	}
+}
+
+// reshard lets a number of shards begin where those before them ended. The lock
+// is not held.
+func (r *run) reshard(count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var oldest uint64
+	for _, id := range r.gaps.newest {
+		if oldest == 0 || id < oldest {
+			oldest = id
+		}
+	}
+	clear(r.gaps.newest)
+	for shard := range count {
+		r.gaps.newest[shard] = oldest
+	}
+	r.count = count
+}
+
+// shardOf is the shard that tells what happens in a guild. Direct messages are
+// told by the first.
+func (r *run) shardOf(guild string) int {
+	return int(number(guild) >> 22 % uint64(max(r.count, 1)))
 }
 
 // missing notes that a connection begins without knowing what was said before
 // it, and reads the direct messages that were active.
-func (r *run) missing(ready wireReady) {
+func (r *run) missing(ready greeting) {
+	shard, _ := ready.shard()
 	r.mu.Lock()
-	since := snowflake(r.config.Since)
-	if r.newest != 0 {
-		since = r.newest - uint64(backfillOverlap.Milliseconds())<<22
+	since := r.gaps.newest[shard]
+	if overlap := uint64(backfillOverlap.Milliseconds()) << 22; since > overlap {
+		since = max(since-overlap, snowflake(time.Now().Add(-backfillAge)))
 	}
-	r.newest = max(r.newest, snowflake(time.Now()))
-	r.gap = gap{since: since, guilds: map[string]bool{}}
+	r.gaps.newest[shard] = max(r.gaps.newest[shard], snowflake(time.Now()))
 	for _, g := range ready.Guilds {
-		r.gap.guilds[g.ID] = true
+		if since > 0 {
+			r.gaps.since[string(g.ID)] = since
+		}
 	}
-	var direct []string
-	for id := range r.direct.all {
-		direct = append(direct, id)
+	var direct []*unread
+	if shard == 0 {
+		for id := range r.direct.all {
+			direct = append(direct, &unread{channel: id, after: since})
+		}
 	}
 	r.mu.Unlock()
-	r.readAll(direct, since)
+	if since > 0 {
+		r.readAll(direct)
+	}
 }
 
-// missedIn reads the channels of a guild in which something was said meanwhile.
+// missedIn reads the channels of a guild in which something was said meanwhile,
+// and the threads that are not listed since they are archived.
 func (r *run) missedIn(g wireGuild) {
 	r.mu.Lock()
-	since, due := r.gap.since, r.gap.guilds[g.ID]
-	delete(r.gap.guilds, g.ID)
+	since, due := r.gaps.since[g.ID]
+	named := r.gaps.named[g.ID]
+	delete(r.gaps.since, g.ID)
+	delete(r.gaps.named, g.ID)
 	r.mu.Unlock()
 	if !due {
 		return
 	}
-	var active []string
+	var active []*unread
+	listed := map[string]bool{}
 	for _, c := range slices.Concat(g.Channels, g.Threads) {
+		listed[c.ID] = true
 		if c.talks() && number(c.LastMessageID) > since && r.mayHear(g.ID, c.ID) {
-			active = append(active, c.ID)
+			active = append(active, &unread{channel: c.ID, guild: g.ID, after: since})
 		}
 	}
-	r.readAll(active, since)
+	for _, id := range named {
+		if !listed[id] {
+			active = append(active, &unread{channel: id, guild: g.ID, after: since})
+		}
+	}
+	r.readAll(active)
 }
 
 // mayHear reports whether anybody may talk to the bot in a channel.
@@ -83,39 +163,90 @@ func (r *run) mayHear(guild, channel string) bool {
 	return false
 }
 
-// readAll reads channels from a message on, and takes what was said as if it
-// had just come. Messages that come meanwhile wait until their channel is read.
-func (r *run) readAll(channels []string, since uint64) {
-	if since == 0 || len(channels) == 0 {
+// unread is a channel that is read after a gap, from a message on.
+type unread struct {
+	channel, guild string
+	after          uint64
+	read, last     int // messages, in all and of the last page
+}
+
+// readAll reads channels and takes what was said as if it had just come. Live
+// messages of a channel wait until it is read.
+func (r *run) readAll(list []*unread) {
+	if len(list) == 0 {
 		return
 	}
-	r.hold(channels)
+	if len(list) > backfillMost {
+		r.log.Warn("too much was said during a gap; some channels are not read", "channels", len(list), "read", backfillMost)
+		list = list[:backfillMost]
+	}
+	r.hold(list)
 	r.spawn("reading of missed messages", func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, backfillTime)
 		defer cancel()
-		var group errgroup.Group
-		group.SetLimit(backfillAtATime)
-		for _, channel := range channels {
-			group.Go(func() error {
-				defer r.survive("missed messages")
-				r.read(ctx, channel, since)
-				return nil
-			})
+		for left := backfillAll; len(list) > 0; {
+			more := r.round(ctx, list)
+			for _, u := range list {
+				left -= u.last
+			}
+			if left <= 0 || ctx.Err() != nil {
+				for _, u := range more {
+					r.giveUp(u)
+				}
+				return
+			}
+			list = more
 		}
-		_ = group.Wait() // what failed is in the log
 	})
 }
 
-func (r *run) read(ctx context.Context, channel string, since uint64) {
-	messages, err := r.missed(ctx, channel, since)
-	if err != nil {
-		r.log.Warn("what was said during the gap cannot be read", "channel", channel, "error", err)
+// round reads a page of every channel, so that a busy one does not keep the
+// others waiting. It returns those of which there is more.
+func (r *run) round(ctx context.Context, list []*unread) []*unread {
+	var group errgroup.Group
+	group.SetLimit(backfillAtATime)
+	for _, u := range list {
+		group.Go(func() error {
+			defer r.survive("missed messages")
+			r.page(ctx, u)
+			return nil
+		})
 	}
-	for again := true; again; again = len(messages) > 0 {
+	_ = group.Wait() // what failed is in the log
+	return slices.DeleteFunc(slices.Clone(list), func(u *unread) bool { return u.last < backfillPage })
+}
+
+// page reads a page of a channel and takes it; after the last, also what was
+// said meanwhile.
+func (r *run) page(ctx context.Context, u *unread) {
+	messages, err := r.missed(ctx, u)
+	if err != nil {
+		r.log.Warn("what was said during the gap cannot be read", "channel", u.channel, "error", err)
+	}
+	for _, m := range messages {
+		r.message(m)
+	}
+	switch {
+	case u.last < backfillPage:
+		r.letIn(u.channel)
+	case u.read >= backfillEach:
+		u.last = 0
+		r.giveUp(u)
+	}
+}
+
+// giveUp leaves the rest of a channel unread.
+func (r *run) giveUp(u *unread) {
+	r.log.Warn("more was said during the gap than is read; the rest is passed over", "channel", u.channel, "read", u.read)
+	r.letIn(u.channel)
+}
+
+// letIn takes the messages that waited for a channel to be read.
+func (r *run) letIn(channel string) {
+	for messages := r.release(channel); len(messages) > 0; messages = r.release(channel) {
 		for _, m := range messages {
 			r.message(m)
 		}
-		messages = r.release(channel)
 	}
 }
 
@@ -123,7 +254,8 @@ func (r *run) read(ctx context.Context, channel string, since uint64) {
 // the message waits, since older ones come first.
 func (r *run) live(m wireMessage) {
 	r.mu.Lock()
-	r.newest = max(r.newest, number(m.ID))
+	shard := r.shardOf(m.GuildID)
+	r.gaps.newest[shard] = max(r.gaps.newest[shard], number(m.ID))
 	if m.GuildID == "" {
 		r.direct.put(m.ChannelID, struct{}{})
 	}
@@ -138,12 +270,12 @@ func (r *run) live(m wireMessage) {
 }
 
 // hold lets the messages of some channels wait until they are released.
-func (r *run) hold(channels []string) {
+func (r *run) hold(list []*unread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, channel := range channels {
-		if r.held[channel] == nil {
-			r.held[channel] = []wireMessage{}
+	for _, u := range list {
+		if r.held[u.channel] == nil {
+			r.held[u.channel] = []wireMessage{}
 		}
 	}
 }
@@ -162,26 +294,32 @@ func (r *run) release(channel string) []wireMessage {
 	return list
 }
 
-// missed are the messages of a channel after one of them, oldest first.
-func (r *run) missed(ctx context.Context, channel string, since uint64) ([]wireMessage, error) {
-	path := messagesPath(channel) + "?limit=" + strconv.Itoa(backfillLimit) + "&after=" + strconv.FormatUint(since, 10)
-	got, err := r.request(ctx, channel, routeRead, whenFree, http.MethodGet, path, nil)
+// missed are the next messages of a channel, oldest first.
+func (r *run) missed(ctx context.Context, u *unread) ([]wireMessage, error) {
+	u.last = 0
+	path := fmt.Sprintf("%s?limit=%d&after=%d", messagesPath(u.channel), backfillPage, u.after)
+	got, err := r.request(ctx, u.channel, routeRead, whenFree, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
 	var page []json.RawMessage
 	if err := json.Unmarshal(got, &page); err != nil {
-		return nil, fmt.Errorf("read the messages of %s: %w", channel, err)
+		return nil, fmt.Errorf("read the messages of %s: %w", u.channel, err)
 	}
-	here, _ := r.places.known(channel)
+	before := u.after
 	var all []wireMessage
 	for _, raw := range slices.Backward(page) { // Discord lists the newest first
 		if m, ok := decode[wireMessage](r, "missed message", raw); ok {
-			m.GuildID = here.GuildID // only the gateway tells
+			u.after = max(u.after, number(m.ID))
+			m.GuildID = u.guild // only the gateway tells
 			r.addMember(ctx, &m)
 			all = append(all, m)
 		}
 	}
+	if u.after > before {
+		u.last = len(page) // else it would be the same page again
+	}
+	u.read += len(page)
 	return all, nil
 }
 

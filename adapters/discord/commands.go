@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync"
 
 	"understudy/core"
 )
@@ -86,4 +87,22 @@ func sorted(list []slashCommand) []slashCommand {
 		}
 	}
 	return list
+}
+
+// tended remembers what is looked after once in a run.
+type tended struct {
+	mu         sync.Mutex
+	registered bool
+	guilds     int
+}
+
+// upkeep looks after what a new session makes worth a look: the switches of the
+// application, its commands, and copies of them that an older bot left behind.
+func (r *run) upkeep(ctx context.Context, ready greeting) {
+	r.tended.mu.Lock()
+	defer r.tended.mu.Unlock()
+	if !r.tended.registered {
+		r.tended.registered = true
+		r.registerCommands(ctx)
+	}
 }

@@ -29,25 +29,32 @@ const portal = "https://discord.com/developers/applications"
 // fatalCodes are the close codes after which a client must not connect again.
 // https://discord.com/developers/docs/topics/opcodes-and-status-codes
 var fatalCodes = map[int]string{
-	4004: "Discord does not accept the bot token: make a new one at " + portal + " (your application, Bot, Reset Token) and set it",
-	4010: "Discord does not accept the shard that was asked for: this account connects without shards",
-	4011: "the bot is in so many guilds that Discord asks for shards: remove it from some of them",
-	4012: "Discord does not speak this gateway version any more: update the program",
-	4013: "Discord does not know an intent that was asked for: update the program",
-	4014: "an intent is not switched on: turn on Message Content Intent at " + portal + " (your application, Bot, Privileged Gateway Intents)",
+	closeBadToken: "Discord does not accept the bot token: make a new one at " + portal + " (your application, Bot, Reset Token) and set it",
+	4010:          "Discord does not accept the shard that was asked for: update the program",
+	closeSharding: "the bot is in so many guilds that Discord asks for shards, but it does not say for how many: start it again later, or remove it from some guilds",
+	4012:          "Discord does not speak this gateway version any more: update the program",
+	4013:          "Discord does not know an intent that was asked for: update the program",
+	4014:          "an intent is not switched on: turn on Message Content Intent at " + portal + " (your application, Bot, Privileged Gateway Intents)",
 }
 
 // fatal finds the reason in err that ends the account, if there is one.
 func fatal(err error) *FatalError {
-	var closed *websocket.CloseError
-	if !errors.As(err, &closed) {
-		return nil
+	var (
+		closed *websocket.CloseError
+		r      *refusal
+	)
+	code := 0
+	switch {
+	case errors.As(err, &closed):
+		code = closed.Code
+	case errors.As(err, &r) && r.status == http.StatusUnauthorized:
+		code = closeBadToken
 	}
-	text, ok := fatalCodes[closed.Code]
+	text, ok := fatalCodes[code]
 	if !ok {
 		return nil
 	}
-	return &FatalError{Code: closed.Code, Text: text, Err: err}
+	return &FatalError{Code: code, Text: text, Err: err}
 }
 
 // The codes of refusals that are treated on their own.
@@ -150,7 +157,7 @@ func sendError(err error, creates bool) *core.SendError {
 	case r.status >= 500 || r.status < 400:
 		return &core.SendError{Unknown: creates, Unreached: !creates, Err: err}
 	case r.status == http.StatusUnauthorized:
-		return &core.SendError{Permanent: true, Help: fatalCodes[4004], Err: err}
+		return &core.SendError{Permanent: true, Help: fatalCodes[closeBadToken], Err: err}
 	case r.code == codeInvalidForm && tooLong(r.fields):
 		return &core.SendError{TooLong: true, Err: err}
 	case r.code == 0 && r.status == http.StatusForbidden:

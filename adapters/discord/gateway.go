@@ -2,17 +2,18 @@ package discord
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
-	"github.com/gorilla/websocket"
+	"golang.org/x/sync/errgroup"
+
+	"understudy/core"
 )
 
 // intents are what the bot needs to hear: guilds and their threads, messages
@@ -20,215 +21,257 @@ import (
 const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages |
 	discordgo.IntentDirectMessages | discordgo.IntentMessageContent
 
-// connect keeps the account connected until the context ends or Discord refuses
-// it for good. discordgo opens and reads the connection; when to open it, when
-// to give it up and how long to wait is decided here, since left alone it
-// connects again for ever, whatever the reason was.
+// pacing are the times that connecting takes; tests shorten them.
+type pacing struct {
+	open    time.Duration   // to connect and be greeted
+	retry   []time.Duration // before each further attempt; the last repeats
+	healthy time.Duration   // a connection that lived so long starts the schedule again
+	invalid time.Duration   // the least wait after Discord ended a session; at most five times that
+	starts  time.Duration   // in which Discord lets so many sessions begin as it says
+	worry   time.Duration   // without a connection until the operator is told
+	admit   []time.Duration // between offers of a message that could not be stored
+}
+
+var usualPace = pacing{
+	open:    30 * time.Second,
+	retry:   []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
+	healthy: time.Minute,
+	invalid: time.Second,
+	starts:  5 * time.Second,
+	worry:   2 * time.Minute,
+	admit: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
+		8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute},
+}
+
+// before is the wait before a further attempt after so many that failed.
+func (p pacing) before(failures int) time.Duration {
+	wait := p.retry[min(failures, len(p.retry)-1)]
+	return wait + rand.N(wait/4+1)
+}
+
+// pause waits for the next attempt of a connection and says so. It reports
+// false when the context ended.
+func (r *run) pause(ctx context.Context, shard int, wait time.Duration, err error) bool {
+	r.stand.down(shard, time.Now().Add(wait), err)
+	r.log.Warn("not connected to Discord; connecting again", "shard", shard, "error", err, "wait", wait.Round(time.Millisecond))
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// errReshard is the end of a connection for which Discord wants more shards.
+var errReshard = errors.New("Discord asks for more shards")
+
+// connect keeps the account connected, over as many shards as Discord asks for,
+// until the context ends or Discord refuses it for good.
 func (r *run) connect(ctx context.Context) error {
-	var l *link
-	for failures := 0; ; {
-		if l == nil {
-			l = r.newLink(ctx)
+	for before := 0; ; {
+		count, err := r.shardCount(ctx)
+		if err != nil || ctx.Err() != nil {
+			return err
 		}
-		started := time.Now()
-		err := l.open(ctx, r.pace.open)
-		if err == nil {
-			r.ready.Store(true)
-			err = l.stay(ctx, r.pace)
+		if count <= before {
+			return &FatalError{Code: closeSharding, Text: fatalCodes[closeSharding]}
 		}
-		r.ready.Store(false)
-		if ctx.Err() != nil {
-			l.close()
+		before = count
+		r.reshard(count)
+		err = r.runShards(ctx, count)
+		if !errors.Is(err, errReshard) || ctx.Err() != nil {
+			return err
+		}
+		r.log.Warn("Discord asks for more shards; connecting all anew", "shards", count)
+		if !r.pause(ctx, 0, r.pace.before(0), err) {
 			return nil
 		}
+	}
+}
+
+// shardCount asks how many shards Discord wants, until it answers.
+func (r *run) shardCount(ctx context.Context) (int, error) {
+	for failures := 0; ; failures++ {
+		info, err := r.starts.ask(ctx)
+		if err == nil {
+			return max(int(info.Shards), 1), nil
+		}
 		if f := fatal(err); f != nil {
-			l.abandon()
-			return f
+			return 0, f
 		}
-		if time.Since(started) > r.pace.healthy {
-			failures = 0
+		if ctx.Err() != nil || !r.pause(ctx, 0, r.pace.before(failures), err) {
+			return 0, nil
 		}
-		wait := r.pace.retry[min(failures, len(r.pace.retry)-1)]
-		failures++
-		wait += rand.N(wait/4 + 1)
-		r.log.Warn("the connection to Discord ended; connecting again", "error", err, "wait", wait)
-		if errors.Is(err, errStuck) || failures > 3 {
-			l.abandon()
-			l = nil
+	}
+}
+
+// runShards runs all shards until the first of them ends.
+func (r *run) runShards(ctx context.Context, count int) error {
+	r.stand.split(count)
+	group, ctx := errgroup.WithContext(ctx)
+	for id := range count {
+		group.Go(func() error {
+			s := &shard{run: r, id: id, count: count}
+			return s.keep(ctx)
+		})
+	}
+	return group.Wait()
+}
+
+// starts lets sessions begin no faster and no more often than Discord allows;
+// a bot that begins more of them than that loses its token.
+type starts struct {
+	run *run
+
+	mu    sync.Mutex
+	info  gatewayInfo
+	asked time.Time
+	used  int // sessions begun since then
+	turns map[int]*startTurn
+}
+
+// startTurn is the turn to begin a session, one after the other.
+type startTurn struct {
+	held chan struct{}
+	next time.Time
+}
+
+const (
+	infoAge    = time.Minute // what Discord said about its gateway is not asked again
+	maxReset   = 24 * time.Hour
+	shortReset = time.Minute // when Discord does not say when it lets sessions begin again
+)
+
+// ask asks Discord where its gateway is and how it wants to be used.
+func (s *starts) ask(ctx context.Context) (gatewayInfo, error) {
+	got, err := s.run.rest.do(ctx, http.MethodGet, "gateway/bot", nil)
+	if err != nil {
+		return gatewayInfo{}, fmt.Errorf("connect to Discord: %w", err)
+	}
+	var info gatewayInfo
+	if err := json.Unmarshal(got.body, &info); err != nil {
+		return gatewayInfo{}, fmt.Errorf("connect to Discord: read where the gateway is: %w", err)
+	}
+	if s.run.config.GatewayURL != "" {
+		info.URL = word(s.run.config.GatewayURL)
+	}
+	if info.URL == "" {
+		return gatewayInfo{}, errors.New("connect to Discord: it does not say where the gateway is")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info, s.asked, s.used = info, time.Now(), 0
+	return info, nil
+}
+
+// address is where the gateway is.
+func (s *starts) address(ctx context.Context) (string, error) {
+	info, _, err := s.fresh(ctx)
+	return string(info.URL), err
+}
+
+// fresh is what Discord said lately, and how many sessions may begin; negative
+// when it did not say.
+func (s *starts) fresh(ctx context.Context) (info gatewayInfo, left int, err error) {
+	s.mu.Lock()
+	info, left = s.info, s.left()
+	old := s.asked.IsZero() || time.Since(s.asked) > infoAge || left == 0
+	s.mu.Unlock()
+	if !old {
+		return info, left, nil
+	}
+	if info, err = s.ask(ctx); err != nil {
+		return info, 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info, s.left(), nil
+}
+
+// left is how many sessions may begin. The lock is held.
+func (s *starts) left() int {
+	if s.info.Starts.Remaining == nil {
+		return -1
+	}
+	return max(int(*s.info.Starts.Remaining)-s.used, 0)
+}
+
+// enter waits for a shard's turn to begin a session. It ends with done, which
+// is told whether the session was begun; only the first call counts.
+func (s *starts) enter(ctx context.Context, shard int) (address string, done func(sent bool), err error) {
+	info, _, err := s.fresh(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	t := s.turn(shard % max(int(info.Starts.MaxConcurrency), 1))
+	select {
+	case t.held <- struct{}{}:
+	case <-ctx.Done():
+		return "", nil, ctx.Err()
+	}
+	var once sync.Once
+	done = func(sent bool) {
+		once.Do(func() {
+			if sent {
+				t.next = time.Now().Add(s.run.pace.starts)
+				s.mu.Lock()
+				s.used++
+				s.mu.Unlock()
+			}
+			<-t.held
+		})
+	}
+	if info, err = s.quota(ctx); err == nil {
+		select {
+		case <-time.After(time.Until(t.next)):
+			return string(info.URL), done, nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	done(false)
+	return "", nil, err
+}
+
+func (s *starts) turn(n int) *startTurn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[n] == nil {
+		s.turns[n] = &startTurn{held: make(chan struct{}, 1)}
+	}
+	return s.turns[n]
+}
+
+// quota waits until Discord lets sessions begin at all.
+func (s *starts) quota(ctx context.Context) (gatewayInfo, error) {
+	told := false
+	for {
+		info, left, err := s.fresh(ctx)
+		if err != nil || left != 0 {
+			if told && err == nil {
+				s.alert("new sessions may begin again", true)
+			}
+			return info, err
+		}
+		wait := time.Duration(info.Starts.ResetAfter) * time.Millisecond
+		if wait <= 0 || wait > maxReset {
+			wait = shortReset
+		}
+		if !told {
+			told = true
+			s.alert(fmt.Sprintf("the bot has connected as often as Discord allows in a day; it waits %v. "+
+				"Look for what makes it start so often", wait.Round(time.Second)), false)
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			if l != nil {
-				l.abandon()
-			}
-			return nil
+			return info, ctx.Err()
 		}
 	}
 }
 
-var (
-	errStuck = errors.New("the connection does not get anywhere")
-	errEnded = errors.New("the connection was closed")
-)
-
-// link is one discordgo session: a connection, and after its end the knowledge
-// to resume it.
-type link struct {
-	session *discordgo.Session
-	down    chan struct{} // the connection ended
-	up      chan struct{} // Discord greeted it, as new or as resumed
-
-	left atomic.Bool // another one has taken its place
-
-	mu   sync.Mutex
-	conn net.Conn
-}
-
-func (r *run) newLink(ctx context.Context) *link {
-	l := &link{down: make(chan struct{}, 1), up: make(chan struct{}, 1)}
-	s, _ := discordgo.New("Bot " + r.config.Token.Reveal()) // it has no way to fail
-	s.ShouldReconnectOnError = false
-	s.SyncEvents = true    // order is kept only so
-	s.StateEnabled = false // places keeps what is needed
-	s.Compress = false
-	s.LogLevel = quiet
-	s.Identify.Intents = intents
-	s.Client = &http.Client{Timeout: requestTimeout, Transport: gatewayLookup{r.rest, r.config.GatewayURL}}
-	s.Dialer = &websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: r.pace.open,
-		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			var d net.Dialer
-			conn, err := d.DialContext(ctx, network, address)
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.conn = conn
-			return conn, err
-		}}
-	// The raw event is all that is listened to: discordgo empties events that
-	// hold something it does not know.
-	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
-		if l.left.Load() {
-			return
-		}
-		switch e.Type {
-		case "READY", "RESUMED":
-			signal(l.up)
-		}
-		r.event(e.Type, e.RawData)
-	})
-	s.AddHandler(func(*discordgo.Session, *discordgo.Disconnect) { signal(l.down) })
-	l.session = s
-	return l
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-func drain(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-	}
-}
-
-// open connects and waits for Discord's greeting. It returns although discordgo
-// may not: a request to reconnect in place of the greeting deadlocks it.
-func (l *link) open(ctx context.Context, limit time.Duration) error {
-	drain(l.down)
-	drain(l.up)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- l.session.Open() }()
-	select {
-	case err := <-done:
-		if errors.Is(err, discordgo.ErrWSAlreadyOpen) {
-			return nil // the end that was reported was that of an older connection
-		}
-		if err != nil {
-			return fmt.Errorf("connect to Discord: %w", withoutURL(err))
-		}
-	case <-ctx.Done():
-		l.cut()
-		return errStuck
-	}
-	select {
-	case <-l.up:
-		return nil
-	case <-l.down:
-		return errEnded
-	case <-ctx.Done():
-		return errStuck
-	}
-}
-
-// stay returns when the connection ended or is dead.
-func (l *link) stay(ctx context.Context, p pacing) error {
-	ticker := time.NewTicker(p.look)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-l.down:
-			return errEnded
-		case <-ticker.C:
-			if l.silent() > p.silence {
-				l.cut() // discordgo notices by itself and keeps what it needs to resume
-				select {
-				case <-l.down:
-					return errEnded
-				case <-time.After(p.open):
-					return errStuck
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-	}
-}
-
-// silent is how long Discord has not acknowledged a heartbeat.
-func (l *link) silent() time.Duration {
-	if !l.session.TryRLock() {
-		return 0 // it is being closed or opened
-	}
-	defer l.session.RUnlock()
-	return time.Since(l.session.LastHeartbeatAck)
-}
-
-// cut ends the connection without a word. Whatever waits for it goes on.
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil {
-		_ = l.conn.Close() // it may be closed already
-	}
-}
-
-// abandon gives the session up, whatever it may still be doing.
-func (l *link) abandon() {
-	l.left.Store(true)
-	l.cut()
-}
-
-// closeLimit bounds the polite end of a connection; discordgo takes a second.
-const closeLimit = 3 * time.Second
-
-// close says goodbye, so that Discord shows the bot as offline at once.
-func (l *link) close() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = l.session.Close() // it never fails
-	}()
-	select {
-	case <-done:
-	case <-time.After(closeLimit):
-	}
-	l.cut()
+func (s *starts) alert(text string, over bool) {
+	s.run.log.Warn(text)
+	a := s.run.Adapter
+	a.alert(core.Alert{Kind: "sessions", Key: a.name(), Text: a.name() + ": " + text, Over: over})
 }

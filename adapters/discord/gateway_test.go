@@ -1,6 +1,7 @@
 package discord_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func TestWhoCannotBeReachedIsNamed(t *testing.T) {
 	h.await("report", func() bool { return strings.Contains(h.log.String(), "connecting again") })
 	log := h.log.String()
 	address := strings.TrimSuffix(strings.TrimPrefix(h.fake.URL, "http://"), "/api")
-	if strings.Contains(log, "discord.com") || !strings.Contains(log, "connect to Discord: GET gateway: dial tcp "+address) {
+	if strings.Contains(log, "discord.com") || !strings.Contains(log, "connect to Discord: GET gateway/bot: dial tcp "+address) {
 		t.Errorf("the log says %s", log)
 	}
 }
@@ -107,7 +108,7 @@ func TestResume(t *testing.T) {
 			h := newHouse(t)
 			if name == "goes silent" {
 				h.fake.Heartbeat(50 * time.Millisecond)
-				h.Distrust(20*time.Second, time.Second)
+
 			}
 			h.start()
 			h.await("connection", h.Ready)
@@ -165,10 +166,14 @@ func TestGapThatIsNotReplayed(t *testing.T) {
 	}
 }
 
+func seen(s core.Seen) func(context.Context) (core.Seen, error) {
+	return func(context.Context) (core.Seen, error) { return s, nil }
+}
+
 // What was said while no process ran is read when it is told since when.
 func TestGapBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, allow("100"), func(c *discord.Config) { c.Since = time.Now().Add(-time.Minute) })
+	h := newHouse(t, allow("100"), func(c *discord.Config) { c.Seen = seen(core.Seen{At: time.Now().Add(-time.Minute)}) })
 	h.fake.Say("100", "700", "<@800> long ago", discordtest.WithID("123"))
 	h.fake.Say("110", "700", "<@800> not allowed")
 	h.fake.Say("100", "700", "<@800> lately")
@@ -213,7 +218,6 @@ func TestSessionThatIsInvalidated(t *testing.T) {
 func TestReconnectInPlaceOfGreeting(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.Distrust(2*time.Second, time.Minute)
 	h.fake.ReconnectFirst(1)
 	h.start()
 	h.await("connection", h.Ready)
@@ -225,7 +229,7 @@ func TestReconnectInPlaceOfGreeting(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.fake.Inject(discordtest.Fault{Path: "/gateway", Status: 500, Times: 2})
+	h.fake.Inject(discordtest.Fault{Path: "/gateway/bot", Status: 500, Times: 2})
 	h.start()
 	h.await("connection", h.Ready)
 }

@@ -19,13 +19,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Most of a test's time is the second that discordgo takes to close.
+	// Tests wait for sockets, not for the processor.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	// Its Open hangs for ever when the first thing it is told is to reconnect;
-	// the adapter leaves that session behind.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/bwmarrin/discordgo.(*Session).Open"))
+	goleak.VerifyTestMain(m)
 }
 
 // guests is a handler that remembers what it was given.

@@ -1,12 +1,10 @@
 package discord
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -147,28 +145,4 @@ var tokenInPath = regexp.MustCompile(`^(interactions|webhooks)/[^/]+/[^/]+`)
 func route(method, path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return method + " " + tokenInPath.ReplaceAllString(path, "$1/…")
-}
-
-// gatewayLookup answers discordgo's question for the gateway's address, which
-// it always puts to discord.com, from the configured place.
-type gatewayLookup struct {
-	rest    *rest
-	gateway string // asked for when empty
-}
-
-func (g gatewayLookup) RoundTrip(r *http.Request) (*http.Response, error) {
-	if g.gateway != "" {
-		body, _ := json.Marshal(map[string]string{"url": g.gateway})
-		return respond(r, body), nil
-	}
-	got, err := g.rest.do(r.Context(), http.MethodGet, "gateway", nil)
-	if err != nil {
-		return nil, err
-	}
-	return respond(r, got.body), nil
-}
-
-func respond(r *http.Request, body []byte) *http.Response {
-	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}
 }

@@ -15,17 +15,34 @@ type run struct {
 	ctx     context.Context
 	handler core.Handler
 	inbox   *admission
+	starts  *starts
 	slots   chan struct{} // bounds the interactions that are answered at a time
 
-	mu      sync.Mutex
-	ended   bool
-	work    sync.WaitGroup
-	greeted bool                     // there was a connection before
-	newest  uint64                   // of all messages
-	gap     gap                      // what was said without our hearing it
-	direct  *bounded[struct{}]       // channels of direct messages
-	texts   *bounded[written]        // what messages said, to tell edits from other updates
-	held    map[string][]wireMessage // by channel, until what was missed there is read
+	mu     sync.Mutex
+	ended  bool
+	work   sync.WaitGroup
+	count  int                      // of shards
+	tended tended                   // what is looked after once
+	gaps   gaps                     // what was said without our hearing it
+	direct *bounded[struct{}]       // channels of direct messages
+	texts  *bounded[written]        // what messages said, to tell edits from other updates
+	held   map[string][]wireMessage // by channel, until what was missed there is read
+}
+
+// Run connects and hands what people say to h until the context ends, which is
+// no error. The only error is a *FatalError; everything else is tried again.
+// Posts can be sent before, during and after Run.
+func (a *Adapter) Run(ctx context.Context, h core.Handler) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	r := newRun(ctx, a, h)
+	a.stand.begin()
+	r.recall(ctx)
+	defer func() {
+		cancel()
+		r.wait()
+		a.stand.end(err)
+	}()
+	return r.connect(ctx)
 }
 
 // written is what a message that was handed over said.
@@ -37,8 +54,9 @@ const maxInteractions = 64
 
 func newRun(ctx context.Context, a *Adapter, h core.Handler) *run {
 	r := &run{Adapter: a, ctx: ctx, handler: h, slots: make(chan struct{}, maxInteractions),
-		direct: newBounded[struct{}](manyActive), texts: newBounded[written](manyMessages), held: map[string][]wireMessage{}}
+		direct: newBounded[struct{}](manyActive), texts: newBounded[written](manyMessages), held: map[string][]wireMessage{}, gaps: newGaps()}
 	r.inbox = newAdmission(r)
+	r.starts = &starts{run: r, turns: map[int]*startTurn{}}
 	return r
 }
 
@@ -104,20 +122,31 @@ func (r *run) event(name string, raw json.RawMessage) {
 // greet takes the greeting of a connection that resumes nothing. What was said
 // since the one before is read from the channels.
 func (r *run) greet(raw json.RawMessage) {
-	ready, ok := decode[wireReady](r, "READY", raw)
+	ready, ok := decode[greeting](r, "READY", raw)
 	if !ok {
 		return
 	}
-	r.identify(ready.User.ID, ready.Application.ID)
-	r.mu.Lock()
-	first := !r.greeted
-	r.greeted = true
-	r.mu.Unlock()
+	r.identify(string(ready.User.ID), string(ready.Application.ID))
 	r.missing(ready)
-	r.log.Info("connected to Discord", "user", ready.User.Username, "guilds", len(ready.Guilds))
-	if first {
-		r.spawn("command registration", r.registerCommands)
+	shard, of := ready.shard()
+	r.log.Info("connected to Discord", "user", string(ready.User.Username), "guilds", len(ready.Guilds), "shard", shard, "shards", of)
+	r.spawn("upkeep", func(ctx context.Context) { r.upkeep(ctx, ready) })
+}
+
+// greeting is what the greeting of a new session tells.
+type greeting struct {
+	User        struct{ ID, Username word }
+	Application struct{ ID word }
+	Guilds      []struct{ ID word }
+	Shard       []whole
+}
+
+// shard is which shard was greeted, and of how many.
+func (w greeting) shard() (id, of int) {
+	if len(w.Shard) != 2 || w.Shard[1] < 1 {
+		return 0, 1
 	}
+	return int(w.Shard[0]), int(w.Shard[1])
 }
 
 // placeEvent keeps the knowledge about channels and threads up to date.
