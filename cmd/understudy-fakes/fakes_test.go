@@ -140,6 +140,15 @@ func TestBadOrders(t *testing.T) {
 		{"GET", "/posts?platform=discord&atLeast=two", ""},
 		{"GET", "/requests", ""},
 		{"POST", "/lead/queue", `{"modle": "actor"}`},
+		{"POST", "/discord/interact", `{"channel": "1", "user": "700", "command": "status"}`},
+		{"POST", "/discord/interact", `{"channel": "100", "user": "700", "type": "wave"}`},
+		{"POST", "/discord/break", `{"how": "gently"}`},
+		{"POST", "/discord/break", `{"how": "drop", "meanwhile": {"text": "hello", "channel": "1"}}`},
+		{"POST", "/discord/refuse", `{"channel": "1", "lacks": "post"}`},
+		{"POST", "/discord/refuse", `{"channel": "100", "lacks": "money"}`},
+		{"POST", "/slack/slash", `{"channel": "C1", "command": "/model"}`},
+		{"POST", "/slack/press", `{"channel": "C1", "action": "a"}`},
+		{"POST", "/slack/break", `{"how": "gently"}`},
 	} {
 		if status := h.order(t, c.method, c.path, c.body, nil); status != http.StatusBadRequest {
 			t.Errorf("%s %s %s is answered with %d", c.method, c.path, c.body, status)

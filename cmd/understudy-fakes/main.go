@@ -33,6 +33,31 @@
 //	     /lead/…, /second/…: the provider's own remote control, see package
 //	                llmtest: queue, open, requests, counts
 //
+// And what only one of the platforms knows; users and channels are ids:
+//
+//	POST /discord/interact  {"channel": "100", "user": "700", "command": "status",
+//	                        "options": {}} gives a native command and returns its
+//	                        id; with "type": "complete", "menu", "button" or
+//	                        "modal" it is something else, with "customId",
+//	                        "values" and the "message" that it happens in
+//	GET  /discord/answer    ?id=…: what the bot answered to that until now
+//	POST /discord/break     {"how": "drop"}: cuts the connection; "close" does it
+//	                        politely, "reconnect" asks the bot to do it, "resume"
+//	                        and "invalidate" say whether the session lives on.
+//	                        "meanwhile" is something to say before it is back
+//	POST /discord/refuse    {"code": 4014} closes whoever connects with that code,
+//	                        0 lets the bot in again; {"channel": "100", "lacks":
+//	                        "view"} takes a permission away: view, post, thread, or
+//	                        none of them
+//	POST /slack/slash       {"channel": "C0CHAN", "user": "U0USER", "command":
+//	                        "/model", "text": ""} gives a native command
+//	POST /slack/press       {"channel": …, "user": …, "action": …, "value": …}
+//	                        chooses from a menu, in a "thread"
+//	GET  /slack/responses   what one person alone was shown, and what came to
+//	                        response addresses
+//	POST /slack/break       {"how": "drop"}, or the reason of a disconnect:
+//	                        warning, refresh_requested, link_disabled
+//
 // For example, a fallback with its notice:
 //
 //	curl -d '{"model": "actor", "answers": [{"status": 529, "code": "overloaded_error"}]}' $FAKES_CONTROL/lead/queue

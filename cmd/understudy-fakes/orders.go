@@ -30,6 +30,8 @@ func (w *world) orders() http.Handler {
 	mux.HandleFunc("GET /requests", func(rw http.ResponseWriter, r *http.Request) {
 		answer(rw)(w.requests(r.URL.Query().Get("platform")))
 	})
+	w.discordOrders(mux)
+	w.slackOrders(mux)
 	mux.Handle("/lead/", http.StripPrefix("/lead", w.lead.Control()))
 	mux.Handle("/second/", http.StripPrefix("/second", w.second.Control()))
 	return mux
@@ -78,23 +80,40 @@ func (w *world) say(ctx context.Context, o speech) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := said{Channel: cmp.Or(o.Channel, p.channels[0]), Thread: o.Thread}
-	switch {
-	case o.Text == "":
-		return nil, errors.New("there is no text to say")
-	case !slices.Contains(p.channels, out.Channel):
-		return nil, fmt.Errorf("the channel is %q; it must be one of %s", out.Channel, strings.Join(p.channels, ", "))
-	case o.Thread != "" && !p.known(out.Channel, o.Thread):
-		return nil, fmt.Errorf("there is no thread %q in channel %s", o.Thread, out.Channel)
+	if err := p.check(o); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectWait)
 	defer cancel()
 	if p.await(ctx, func() bool { return p.connected() > 0 }) != nil {
 		return nil, fmt.Errorf("the bot is not connected to %s and would not hear it", o.Platform)
 	}
+	return w.utter(p, o)
+}
+
+// check finds what makes it impossible to say this.
+func (p platform) check(o speech) error {
+	channel := cmp.Or(o.Channel, p.channels[0])
+	switch {
+	case o.Text == "":
+		return errors.New("there is no text to say")
+	case !slices.Contains(p.channels, channel):
+		return fmt.Errorf("the channel is %q; it must be one of %s", channel, strings.Join(p.channels, ", "))
+	case o.Thread != "" && !p.known(channel, o.Thread):
+		return fmt.Errorf("there is no thread %q in channel %s", o.Thread, channel)
+	}
+	return nil
+}
+
+// utter says it, whether the bot hears it or not.
+func (w *world) utter(p platform, o speech) (any, error) {
+	if err := p.check(o); err != nil {
+		return nil, err
+	}
+	out := said{Channel: cmp.Or(o.Channel, p.channels[0])}
 	text := strings.ReplaceAll(o.Text, "@understudy", p.mention)
 	out.ID = p.say(out.Channel, o.Thread, cmp.Or(o.User, p.user), text)
-	out.Thread = cmp.Or(out.Thread, out.ID)
+	out.Thread = cmp.Or(o.Thread, out.ID)
 	return out, nil
 }
 
