@@ -27,7 +27,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,6 +35,7 @@ import (
 	"sync"
 	"time"
 
+	"understudy/adapters/media"
 	"understudy/core"
 )
 
@@ -114,6 +114,9 @@ type Adapter struct {
 	threads *threads
 	pace    pacing
 	stand   *standing
+	// refusals are those of which the operator was told.
+	refusals *seldom
+	source   media.Source
 
 	mu     sync.Mutex
 	userID string // of the bot
@@ -121,8 +124,10 @@ type Adapter struct {
 }
 
 var (
-	_ core.Platform = (*Adapter)(nil)
-	_ core.Finder   = (*Adapter)(nil)
+	_ core.Platform  = (*Adapter)(nil)
+	_ core.Finder    = (*Adapter)(nil)
+	_ core.Fetcher   = (*Adapter)(nil)
+	_ core.Historian = (*Adapter)(nil)
 )
 
 // New checks the settings and makes an adapter. It does not connect.
@@ -138,9 +143,6 @@ func New(c Config) (*Adapter, error) {
 	}
 	if c.ReplyTo == nil {
 		c.ReplyTo = func(core.Thread) string { return ReplyFirst }
-	}
-	if c.Alert == nil {
-		c.Alert = func(core.Alert) {}
 	}
 	if c.APIURL == "" {
 		c.APIURL = defaultAPI
@@ -171,6 +173,8 @@ func New(c Config) (*Adapter, error) {
 		rest: newREST(c.Token.Reveal(), c.APIURL, c.HTTP), lanes: newLanes(c.Rate), pace: usualPace}
 	a.places = newPlaces(a.rest)
 	a.threads = newThreads(a)
+	a.refusals = newSeldom(alertEvery)
+	a.source = newSource(c.APIURL, c.HTTP)
 	a.stand = newStanding(a)
 	if rules.empty() && c.DM != DMOpen && c.DM != DMPairing {
 		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.discord.allow or UNDERSTUDY_DISCORD_ALLOW")
@@ -214,8 +218,8 @@ func (a *Adapter) self(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var u wireUser
-	if err := json.Unmarshal(got.body, &u); err != nil {
+	u, err := read[wireUser](got.body)
+	if err != nil {
 		return "", fmt.Errorf("read who the bot is: %w", err)
 	}
 	a.mu.Lock()

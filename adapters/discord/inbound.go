@@ -2,56 +2,114 @@ package discord
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"errors"
+	"time"
 
 	"understudy/core"
 )
 
-// The types of messages that people write. All others are made by Discord, or
-// by other bots' commands.
+// The types of messages in which somebody says something. All others are
+// Discord's own: somebody joined, a message was pinned.
 const (
-	typePlain = 0
-	typeReply = 19
+	typePlain   = 0
+	typeReply   = 19
+	typeCommand = 20 // a bot answers a command
+	typeMenu    = 23 // or a command given through a menu
 )
+
+func (m wireMessage) speech() bool {
+	switch m.Type {
+	case typePlain, typeReply, typeCommand, typeMenu:
+		return m.ID != "" && m.Author != nil && m.Author.ID != ""
+	}
+	return false
+}
 
 // message takes a new message, live, replayed or read later.
 func (r *run) message(m wireMessage) {
-	bot, _ := r.identity()
-	if m.ID == "" || m.ChannelID == "" || m.Author == nil || m.Author.ID == "" || m.Author.ID == bot || bot == "" {
+	bot, app := r.identity()
+	if bot == "" || m.ChannelID == "" || !m.speech() || m.Author.ID == bot || m.AppID == app && app != "" {
 		return
 	}
-	if m.Type != typePlain && m.Type != typeReply {
+	here := wireChannel{ID: m.ChannelID}
+	if m.ChannelType != nil {
+		here.Type = *m.ChannelType
+	}
+	chain, verdict := r.admits(r.ctx, m.GuildID, here, m.speaker())
+	if verdict == refused {
+		r.passOver(m, "not-allowed")
 		return
 	}
-	chain, ok := r.permits(r.ctx, m.GuildID, m.ChannelID, m.speaker())
-	if !ok {
+	text, files := r.said(m), m.files()
+	if text == "" && len(files) == 0 {
 		return
 	}
-	text := r.text(m)
-	if text == "" && len(m.files()) == 0 {
-		return
-	}
-	called := r.addressed(m, bot)
-	target := r.target(m.GuildID, chain[0], m.Author.ID)
+	called, target := r.addressed(m, bot), r.target(m.GuildID, chain, m.Author.ID)
 	rule := r.config.RequireMention(target.Thread)
 	if !called && (m.machine() || !wanted(chain[0], rule)) {
+		r.passOver(m, "no-mention")
 		return
 	}
-	out := core.Message{
-		ID: m.ID, Author: m.author(), Text: text, At: when(m.Timestamp), Attachments: m.files(),
-		Target:    target,
-		Addressed: called || m.GuildID == "" || rule == MentionNever,
+	if r.config.ReplyTo(target.Thread) != ReplyOff {
+		target.ReplyTo = m.ID
 	}
-	out.Target.ReplyTo = m.ID
-	if called && !r.config.NoAutoThread && (chain[0].Type == typeText || chain[0].Type == typeAnnouncement) && m.GuildID != "" {
+	if called && !r.config.NoAutoThread && m.GuildID != "" && (chain[0].Type == typeText || chain[0].Type == typeAnnouncement) {
 		// The thread will have the id of the message it is opened from.
-		out.Target.Opens, out.Target.Title = m.ID, threadName(text)
-		out.Target.Thread.Channel, out.Target.Thread.Parent = m.ID, m.ChannelID
-		out.Target.Thread.Kind = core.KindThread
+		target.Opens, target.Title = m.ID, threadName(m.content())
+		target.Thread.Channel, target.Thread.Parent = m.ID, m.ChannelID
+		target.Thread.Kind = core.KindThread
 	}
 	r.remember(m.ID, written{m.content(), text})
-	r.inbox.admit(entry{"message " + m.ID, func(ctx context.Context) error { return r.handler.Message(ctx, out) }})
+	r.handOver(verdict, core.Message{
+		ID: m.ID, Author: m.author(), Text: text, At: when(m.Timestamp), Attachments: files, Target: target,
+		Addressed: called || m.GuildID == "" && chain[0].Type == typeDirect || rule == MentionNever,
+	})
+}
+
+// passOver notes why a message is not for the bot.
+func (r *run) passOver(m wireMessage, why string) {
+	r.log.Debug("a message is passed over", "reason", why, "message", m.ID, "channel", m.ChannelID, "user", m.Author.ID)
+}
+
+// handOver gives a message to the handler. Whether a stranger may write is
+// asked in the same turn, so that his messages stay in order.
+func (r *run) handOver(v verdict, m core.Message) {
+	r.inbox.admit(entry{"message " + m.ID, func(ctx context.Context) error {
+		if v == allowed {
+			return r.handler.Message(ctx, m)
+		}
+		known, err := r.handler.Known(ctx, m.Thread(), m.Author)
+		switch {
+		case err != nil:
+			return err
+		case known:
+			return r.handler.Message(ctx, m)
+		}
+		text, err := r.handler.Knock(ctx, m)
+		if err == nil && text != "" {
+			r.spawn("answer to a stranger", func(ctx context.Context) { r.tellStranger(ctx, m, text) })
+		}
+		return err
+	}})
+}
+
+// tellStranger answers a knock. The nonce keeps a repetition from being a
+// second message.
+func (r *run) tellStranger(ctx context.Context, m core.Message, text string) {
+	p := core.Post{Target: m.Target, Kind: core.PostCommand, Text: text, Nonce: "k" + m.ID}
+	for _, pause := range r.pace.admit {
+		_, err := r.Post(ctx, p)
+		var failed *core.SendError
+		if err == nil || errors.As(err, &failed) && failed.Refused() {
+			return
+		}
+		r.log.Warn("somebody who asked for access could not be answered; trying again", "user", m.Author.ID, "error", err)
+		select {
+		case <-time.After(max(pause, failed.RetryAfter)):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // wanted reports whether a message in that place may be for the bot although it
@@ -67,25 +125,25 @@ func wanted(here wireChannel, rule string) bool {
 }
 
 // addressed reports whether the bot is meant: mentioned by hand, or replied to
-// by a person. The ping that goes with a reply is no mention, and neither is
-// one of everybody.
+// by a person. The ping that goes with a reply is no mention, and one of
+// everybody only if the settings say so.
 func (r *run) addressed(m wireMessage, bot string) bool {
 	if m.machine() {
 		return typed(m.content(), func(kind, id string) bool { return kind != "@&" && id == bot })
 	}
-	return typed(m.content(), r.bot) ||
+	return typed(m.content(), r.bot) || m.Everyone && r.config.EveryoneWakes ||
 		m.Type == typeReply && m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == bot
 }
 
 // bot reports whether a mention is one of the bot: of itself, or of the role
 // that Discord made for it, which has the same name in the list to pick from.
-func (r *run) bot(kind, id string) bool {
+func (a *Adapter) bot(kind, id string) bool {
 	switch kind {
 	case "@", "@!":
-		user, _ := r.identity()
+		user, _ := a.identity()
 		return id == user
 	case "@&":
-		return r.places.ownRole(id)
+		return a.places.ownRole(id)
 	}
 	return false
 }
@@ -124,44 +182,9 @@ func author(u *wireUser, member *wireMember, bot bool) core.Author {
 	return a
 }
 
-// text is what the message says, with forwarded messages in it.
-func (r *run) text(m wireMessage) string {
-	raw := m.content()
-	for _, s := range m.Snapshots {
-		if s.Message.Content != "" {
-			raw = strings.TrimSpace(raw + "\n\nForwarded message:\n" + s.Message.Content)
-		}
-	}
-	user := func(id string) string {
-		i := slices.IndexFunc(m.Mentions, func(u wireUser) bool { return u.ID == id })
-		if i < 0 {
-			return ""
-		}
-		return author(&m.Mentions[i], nil, false).Name
-	}
-	channel := func(id string) string {
-		c, _ := r.places.known(id)
-		return c.Name
-	}
-	return clean(raw, names{r.bot, user, channel})
-}
-
-// files are the attachments, without their contents.
-func (m wireMessage) files() []core.Attachment {
-	all := slices.Clone(m.Attachments)
-	for _, s := range m.Snapshots {
-		all = append(all, s.Message.Attachments...)
-	}
-	var out []core.Attachment
-	for _, f := range all {
-		out = append(out, core.Attachment{Name: f.Filename, MIME: f.ContentType, Size: f.Size,
-			Note: "files on Discord are not read"})
-	}
-	return out
-}
-
 // target is where answers go that need no new thread.
-func (r *run) target(guild string, here wireChannel, recipient string) core.Target {
+func (r *run) target(guild string, chain []wireChannel, recipient string) core.Target {
+	here := chain[0]
 	t := core.Target{Thread: core.Thread{Platform: "discord", Account: r.config.Account, Workspace: guild,
 		Channel: here.ID, Kind: core.KindChannel}, Recipient: recipient}
 	switch {
@@ -171,8 +194,8 @@ func (r *run) target(guild string, here wireChannel, recipient string) core.Targ
 		t.Thread.Kind = core.KindDirect
 	case here.thread():
 		t.Thread.Kind, t.Thread.Parent = core.KindThread, here.ParentID
-		if parent, ok := r.places.known(here.ParentID); ok {
-			t.Thread.Category = parent.ParentID
+		if len(chain) > 1 {
+			t.Thread.Category = chain[1].ParentID
 		}
 	default:
 		t.Thread.Category = here.ParentID
@@ -193,10 +216,10 @@ func (r *run) edited(m wireMessage) {
 	if known && before.content == *m.Content {
 		return
 	}
-	if _, ok := r.permits(r.ctx, m.GuildID, m.ChannelID, m.speaker()); !ok {
+	if _, v := r.admits(r.ctx, m.GuildID, wireChannel{ID: m.ChannelID}, m.speaker()); v == refused {
 		return
 	}
-	text := r.text(m)
+	text := r.said(m)
 	if known {
 		r.remember(m.ID, written{*m.Content, text})
 	}
@@ -218,7 +241,7 @@ func (r *run) change(c core.Change) {
 // inboxKey is the key that a message of a channel was handed over with. It is
 // the same whether or not a thread was to be opened from it.
 func (r *run) inboxKey(guild, channel, id string) string {
-	here := wireChannel{ID: channel}
+	here := []wireChannel{{ID: channel}}
 	return core.Message{ID: id, Target: r.target(guild, here, "")}.InboxKey()
 }
 

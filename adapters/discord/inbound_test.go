@@ -122,7 +122,7 @@ func TestWhatAddressesTheBot(t *testing.T) {
 	h.fake.Say("100", "805", "<@&802> by its role, from a bot")
 	h.fake.Say("100", "700", "hey <@!800>, ask <@701> in <#110>, not `<@701>`")
 	got := h.texts()
-	want := []string{"start", "a reply to the bot", "by its role", "hey , ask @bob in #random, not `<@701>`"}
+	want := []string{"start", "a reply to the bot\n\nIn reply to understudy:\n> answer", "by its role", "hey , ask @bob in #random, not `<@701>`"}
 	if !slices.Equal(got, want) {
 		t.Errorf("heard %q, want %q", got, want)
 	}
@@ -220,7 +220,9 @@ func TestUnknownPartsLoseNothing(t *testing.T) {
 	h := open(t)
 	h.fake.Say("100", "700", "<@800> with components", discordtest.With("components", []any{
 		map[string]any{"type": 99, "parts": []any{map[string]any{"type": 18}}}}))
-	h.fake.Say("100", "700", "<@800> with an odd field", discordtest.With("webhook_id", 7))
+	h.fake.Say("100", "700", "<@800> with an odd field", discordtest.With("member", "odd"))
+	h.fake.Say("100", "700", "<@800> with numbers for ids", discordtest.With("id", 1576804573618634999),
+		discordtest.With("author", map[string]any{"id": 700, "username": "ann"}), discordtest.With("channel_id", 100))
 	for _, data := range []any{nil, 7, "text", []any{}, map[string]any{}, map[string]any{"id": 7, "channel_id": []any{}},
 		map[string]any{"id": "1", "channel_id": "100", "author": nil, "guild_id": "900"}} {
 		for _, event := range []string{"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK",
@@ -229,7 +231,7 @@ func TestUnknownPartsLoseNothing(t *testing.T) {
 			h.fake.Dispatch(event, data)
 		}
 	}
-	if got := h.texts(); !slices.Equal(got, []string{"with components", "with an odd field"}) {
+	if got := h.texts(); !slices.Equal(got, []string{"with components", "with an odd field", "with numbers for ids"}) {
 		t.Errorf("heard %q", got)
 	}
 }
@@ -241,13 +243,13 @@ func TestForwardsAndFiles(t *testing.T) {
 	h.fake.Say(dm, "700", "", discordtest.With("message_snapshots", []any{
 		map[string]any{"message": map[string]any{"content": "what they said"}}}))
 	h.fake.Say(dm, "700", "", discordtest.With("attachments", []any{
-		map[string]any{"filename": "a.png", "content_type": "image/png", "size": 12}}))
+		map[string]any{"id": "4711", "filename": "a.png", "content_type": "image/png", "size": 12, "url": "https://cdn.discordapp.com/a.png"}}))
 	h.fake.Say(dm, "700", "")
 	got := h.texts()
-	if !slices.Equal(got, []string{"Forwarded message:\nwhat they said", ""}) {
+	if !slices.Equal(got, []string{"Forwarded message:\n> what they said", ""}) {
 		t.Errorf("heard %q", got)
 	}
-	if f := h.heard(2).Attachments; len(f) != 1 || f[0].Name != "a.png" || f[0].Size != 12 || f[0].Note == "" {
+	if f := h.heard(2).Attachments; len(f) != 1 || f[0].Name != "a.png" || f[0].Size != 12 || f[0].ID != "4711" || f[0].MIME != "image/png" || f[0].URL == "" {
 		t.Errorf("files %+v", f)
 	}
 }

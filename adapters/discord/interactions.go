@@ -26,21 +26,23 @@ const (
 )
 
 const (
+	entryLimit    = 2 * time.Second         // to find out who may; Discord waits three
 	commandLimit  = 5 * time.Minute         // for a command; its answer may be edited for 15
-	completeLimit = 2500 * time.Millisecond // Discord waits three seconds
+	completeLimit = 2200 * time.Millisecond // for completions, with the time to answer left
 	maxChoices    = 25
 )
 
 const (
-	textRefused = "You are not allowed to use this bot here."
-	textOld     = "This menu is out of date. Give the command again."
-	textFailed  = "That did not work because of a problem on our side. Please try again in a moment."
-	textBelow   = "The answer is below, for everybody."
+	textRefused  = "You are not allowed to use this bot here."
+	textStranger = "You are not allowed to use this bot yet. Write to it in a direct message to ask for access."
+	textOld      = "This menu is out of date. Give the command again."
+	textFailed   = "That did not work because of a problem on our side. Please try again in a moment."
+	textBelow    = "The answer is below, for everybody."
 )
 
 // interaction takes a command, a pick from a menu or a request for completions.
 func (r *run) interaction(i wireInteraction) {
-	if i.ID == "" || i.Token == "" || i.speaker() == nil {
+	if i.ID == "" || i.Token == "" {
 		return
 	}
 	select {
@@ -63,24 +65,25 @@ func (i wireInteraction) speaker() *wireUser {
 	return i.User
 }
 
-func (r *run) interact(ctx context.Context, i wireInteraction) {
-	user := i.speaker()
-	who := speaker{id: user.ID, bot: user.Bot}
-	if i.Member != nil {
-		who.roles = i.Member.Roles
+// place is where the interaction happened, as far as Discord tells.
+func (i wireInteraction) place() wireChannel {
+	if i.Channel.ID == i.ChannelID {
+		return i.Channel
 	}
-	chain, ok := r.permits(ctx, i.GuildID, i.ChannelID, who)
-	if !ok {
-		r.log.Info("somebody who is not allowed to tried to use the bot", "user", user.ID, "channel", i.ChannelID, "command", i.Data.Name)
-		r.refuse(ctx, i, textRefused)
+	return wireChannel{ID: i.ChannelID}
+}
+
+func (r *run) interact(ctx context.Context, i wireInteraction) {
+	received := time.Now()
+	call, no := r.enter(ctx, i)
+	if no != "" {
+		r.refuse(ctx, i, no)
 		return
 	}
-	call := core.Invocation{ID: i.ID, Author: author(user, i.Member, user.Bot),
-		Target: r.target(i.GuildID, chain[0], user.ID), Native: true}
 	switch i.Type {
 	case askCommand:
 		call.Name, call.Args = i.Data.Name, i.argument()
-		r.carryOut(ctx, i, call.Name, object{"type": respondLater, "data": object{"flags": flagEphemeral}}, func(ctx context.Context) (core.Reply, error) {
+		r.carryOut(ctx, i, call, object{"type": respondLater, "data": object{"flags": flagEphemeral}}, func(ctx context.Context) (core.Reply, error) {
 			return r.handler.Command(ctx, call)
 		})
 	case askComponent:
@@ -90,14 +93,64 @@ func (r *run) interact(ctx context.Context, i wireInteraction) {
 			return
 		}
 		p := core.Press{ID: i.ID, Author: call.Author, Target: call.Target, Token: token, Value: value}
-		r.carryOut(ctx, i, "press", object{"type": respondLaterUpdate}, func(ctx context.Context) (core.Reply, error) {
+		r.carryOut(ctx, i, call, object{"type": respondLaterUpdate}, func(ctx context.Context) (core.Reply, error) {
 			return r.handler.Press(ctx, p)
 		})
 	case askComplete:
 		call.Name, call.Args = i.Data.Name, i.argument()
-		r.complete(ctx, i, call)
-	default:
+		r.complete(ctx, i, call, received)
+	default: // of a form, say, and there are no forms of ours
 		r.refuse(ctx, i, textOld)
+	}
+}
+
+// enter decides whether the user may do anything at all, before anything else
+// is done. If not, it says what he is to be told.
+func (r *run) enter(ctx context.Context, i wireInteraction) (call core.Invocation, no string) {
+	user := i.speaker()
+	if user == nil || user.ID == "" {
+		return call, textRefused
+	}
+	ctx, cancel := context.WithTimeout(ctx, entryLimit)
+	defer cancel()
+	who := speaker{id: user.ID, bot: user.Bot}
+	if i.Member != nil {
+		who.roles = i.Member.Roles
+	}
+	chain, verdict := r.admits(ctx, i.GuildID, i.place(), who)
+	if verdict == refused {
+		r.turnedAway(i, user)
+		return call, textRefused
+	}
+	call = core.Invocation{ID: i.ID, Author: author(user, i.Member, user.Bot),
+		Target: r.target(i.GuildID, chain, user.ID), Native: true}
+	if verdict == allowed {
+		return call, ""
+	}
+	known, err := r.handler.Known(ctx, call.Target.Thread, call.Author)
+	switch {
+	case err != nil:
+		r.log.Error("it is not known whether somebody may use the bot", "user", user.ID, "error", err)
+		return call, textFailed
+	case !known:
+		r.turnedAway(i, user)
+		return call, textStranger
+	}
+	return call, ""
+}
+
+// turnedAway tells the operator of somebody who may not use the bot and tried
+// to, now and then.
+func (r *run) turnedAway(i wireInteraction, user *wireUser) {
+	what := "a menu or button"
+	if i.Data.Name != "" {
+		what = "/" + i.Data.Name
+	}
+	r.log.Info("somebody who is not allowed to tried to use the bot", "user", user.ID, "channel", i.ChannelID, "command", what)
+	if key := user.ID + " " + what; r.refusals.due(key) {
+		r.alert(core.Alert{Kind: "refused", Key: "discord:" + r.config.Account + ":" + key,
+			Text: fmt.Sprintf("%s (discord:%s) is not allowed to use the bot in channel %s and tried %s",
+				short(oneLine(user.Username), maxLabel), user.ID, i.ChannelID, what)})
 	}
 }
 
@@ -118,8 +171,9 @@ func (r *run) refuse(ctx context.Context, i wireInteraction, text string) {
 		r.respond(ctx, i, object{"type": respondChoices, "data": object{"choices": []object{}}})
 		return
 	}
-	r.respond(ctx, i, object{"type": respondMessage, "data": object{"content": text,
-		"flags": flagEphemeral, "allowed_mentions": noMentions()}})
+	said := content(core.Post{Kind: core.PostCommand, Text: text})
+	said["flags"] = flagEphemeral
+	r.respond(ctx, i, object{"type": respondMessage, "data": said})
 }
 
 // respond makes the first response, which has to come within three seconds.
@@ -144,56 +198,79 @@ func (r *run) lost(i wireInteraction, err error) {
 
 // carryOut runs a command or a press. Nothing is run when Discord does not take
 // the first response: then somebody else has it, or its user gave up.
-func (r *run) carryOut(ctx context.Context, i wireInteraction, what string, first object, do func(context.Context) (core.Reply, error)) {
+func (r *run) carryOut(ctx context.Context, i wireInteraction, call core.Invocation, first object, do func(context.Context) (core.Reply, error)) {
 	if !r.respond(ctx, i, first) {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, commandLimit)
+	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	reply, err := do(limited)
+	reply, err := do(ctx)
 	if err != nil {
-		r.log.Error("a command failed", "command", what, "interaction", i.ID, "error", err)
-		reply = core.Reply{Text: textFailed}
+		r.log.Error("a command failed", "command", i.Data.Name, "interaction", i.ID, "error", err)
+		reply = core.Reply{Text: textFailed, Aside: i.Type == askComponent}
 	}
 	if err := r.reply(ctx, i, reply); err != nil {
 		r.lost(i, err)
+		r.elsewhere(ctx, call, reply, err)
 	}
 }
 
-// reply gives the answer to a command. The first part takes the place of the
-// response that said "later", by an edit: a follow-up before that would take it
-// just as well, and lose its own flags. Whether the user alone sees it was
-// fixed by that response, so that a public answer follows it.
+// elsewhere makes one attempt to say what could not be said where it was asked
+// for. What may have been said is not said again, and what only its user was to
+// see is shown to nobody else: if it cannot be shown for the state of a thread,
+// the channel is told of that.
+func (r *run) elsewhere(ctx context.Context, call core.Invocation, reply core.Reply, err error) {
+	switch {
+	case refusedWith(err, codeThreadArchived, codeThreadLocked, codeMissingAccess, codeMissingPermissions):
+		r.tellParent(ctx, call.Target, sendError(err, true))
+	case reply.Public && refusedWith(err, codeUnknownInteraction, codeUnknownWebhook, codeInvalidToken, codeUnknownMessage):
+		p := core.Post{Target: call.Target, Kind: core.PostCommand, Text: reply.Text, Nonce: "i" + call.ID}
+		if _, err := r.Post(ctx, p); err != nil {
+			r.log.Warn("the answer to a command could not be posted either", "interaction", call.ID, "error", err)
+		}
+	}
+}
+
+// reply gives the answer to a command or a press. The first part takes the
+// place of the response that said "later", by an edit: a follow-up before that
+// would take it just as well, and lose its own flags. Whether the user alone
+// sees it was fixed by that response, so that a public answer follows it.
 func (r *run) reply(ctx context.Context, i wireInteraction, reply core.Reply) error {
 	parts := core.Split(reply.Text, r.Limits(core.Thread{}))
-	rows := components(reply)
-	first, rest, flags := "", parts, flagEphemeral
-	switch {
-	case reply.Public:
-		first, flags = textBelow, 0
-	case len(parts) > 0:
-		first, rest = parts[0], parts[1:]
-	}
 	webhook := "webhooks/" + i.AppID + "/" + i.Token
-	if first == "" && len(rows) == 0 {
+	if i.Type == askComponent && reply.Aside {
+		return r.followUps(ctx, webhook, parts, flagEphemeral)
+	}
+	rows := components(reply)
+	head, rest, flags := "", parts, flagEphemeral
+	switch {
+	case reply.Public && i.Type == askCommand:
+		head, flags = textBelow, 0
+	case len(parts) > 0:
+		head, rest = parts[0], parts[1:]
+	}
+	if head == "" && len(rows) == 0 {
 		_, err := r.webhook(ctx, http.MethodDelete, webhook+"/messages/@original", nil)
 		return err
 	}
-	body := object{"content": rendered(first), "components": rows, "allowed_mentions": noMentions()}
+	body := content(core.Post{Kind: core.PostCommand, Text: head})
+	body["components"] = rows
 	if _, err := r.webhook(ctx, http.MethodPatch, webhook+"/messages/@original", body); err != nil {
 		return err
 	}
-	for _, part := range rest {
-		body := object{"content": rendered(part), "flags": flags, "allowed_mentions": noMentions()}
+	return r.followUps(ctx, webhook, rest, flags)
+}
+
+// followUps are messages after the first response.
+func (r *run) followUps(ctx context.Context, webhook string, parts []string, flags int) error {
+	for _, part := range parts {
+		body := content(core.Post{Kind: core.PostCommand, Text: part})
+		body["flags"] = flags
 		if _, err := r.webhook(ctx, http.MethodPost, webhook, body); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func rendered(text string) string {
-	return render(core.Post{Kind: core.PostCommand, Text: text})
 }
 
 const webhookTries = 4
@@ -215,8 +292,8 @@ func (r *run) webhook(ctx context.Context, method, path string, body any) (answe
 }
 
 // complete offers values for the argument of a command.
-func (r *run) complete(ctx context.Context, i wireInteraction, call core.Invocation) {
-	limited, cancel := context.WithTimeout(ctx, completeLimit)
+func (r *run) complete(ctx context.Context, i wireInteraction, call core.Invocation, received time.Time) {
+	limited, cancel := context.WithDeadline(ctx, received.Add(completeLimit))
 	defer cancel()
 	offered, err := r.handler.Complete(limited, call)
 	if err != nil {
@@ -242,6 +319,9 @@ func first(text, otherwise string) string {
 	}
 	return text
 }
+
+// oneLine is a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // short cuts a text to a number of characters.
 func short(text string, most int) string {

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -135,8 +134,8 @@ type ownMessage struct {
 }
 
 func decodeOwn(raw []byte) (ownMessage, error) {
-	var m ownMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
+	m, err := read[ownMessage](raw)
+	if err != nil {
 		return m, fmt.Errorf("read Discord's answer to a message: %w", err)
 	}
 	if m.ID == "" {
@@ -236,8 +235,8 @@ func (a *Adapter) search(ctx context.Context, place string, after uint64, is fun
 		if err != nil {
 			return ownMessage{}, false, err
 		}
-		var page []ownMessage
-		if err := json.Unmarshal(got, &page); err != nil {
+		page, err := read[[]ownMessage](got)
+		if err != nil {
 			return ownMessage{}, false, fmt.Errorf("read the messages of %s: %w", place, err)
 		}
 		if i := slices.IndexFunc(page, is); i >= 0 {

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -16,7 +15,7 @@ type places struct {
 
 	mu       sync.Mutex
 	channels map[string]wireChannel         // of all guilds, without threads
-	threads  *bounded[wireChannel]          // those used lately
+	threads  *bounded[wireChannel]          // and direct messages: those used lately
 	missing  *bounded[time.Time]            // asked for in vain, until then
 	byGuild  map[string]map[string]struct{} // channels by guild, to forget them with it
 	ownRoles map[string]bool                // roles that Discord made for the bot
@@ -41,12 +40,22 @@ func (p *places) learn(c wireChannel) {
 	p.put(c)
 }
 
+// hint notes a thread that came with something else, if it is not known yet.
+func (p *places) hint(guild string, c wireChannel) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.threads.get(c.ID); !known && c.thread() && c.ParentID != "" {
+		c.GuildID = guild
+		p.put(c)
+	}
+}
+
 // put notes a channel. The lock is held.
 func (p *places) put(c wireChannel) {
 	if c.ID == "" {
 		return
 	}
-	if c.thread() {
+	if c.thread() || c.private() {
 		p.threads.put(c.ID, c)
 		return
 	}
@@ -144,7 +153,7 @@ func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
 	got, err := p.rest.do(ctx, http.MethodGet, "channels/"+id, nil)
 	var c wireChannel
 	if err == nil {
-		err = json.Unmarshal(got.body, &c)
+		c, err = read[wireChannel](got.body)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,10 +161,21 @@ func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
 		p.missing.put(id, time.Now().Add(missingFor))
 		return wireChannel{}, fmt.Errorf("look up channel %s: %w", id, err)
 	}
-	if c.Type != typeDirect && c.Type != typeGroup {
-		p.put(c)
-	}
+	p.put(c)
 	return c, nil
+}
+
+// private is a channel that belongs to no guild. Of such a one Discord often
+// does not say whether it is a group; if it cannot be asked either, it is none:
+// bots are hardly ever in one.
+func (p *places) private(ctx context.Context, here wireChannel) wireChannel {
+	if here.private() {
+		return here
+	}
+	if c, err := p.find(ctx, here.ID); err == nil && c.private() {
+		return c
+	}
+	return wireChannel{ID: here.ID, Type: typeDirect}
 }
 
 // chain is a channel followed by what holds it: a thread's channel, and the

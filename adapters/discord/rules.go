@@ -80,36 +80,60 @@ func (r rules) shared(places []string, s speaker) bool {
 	return r.place(places)
 }
 
-// direct decides for direct messages.
-func (r rules) direct(policy string, s speaker) bool {
-	named := r.ids[s.id] || r.users[s.id]
-	switch {
-	case s.bot:
-		return false
-	case policy == DMOpen:
-		return true
-	case policy == DMAllowlist:
-		return named
+// verdict says whether somebody may talk to the bot.
+type verdict int
+
+const (
+	refused  verdict = iota
+	stranger         // the handler knows whether he may
+	allowed
+)
+
+func verdictOf(ok bool) verdict {
+	if ok {
+		return allowed
 	}
-	return false
+	return refused
 }
 
-// permits is the one decision about who may talk to the bot where. It returns
-// the place and what holds it. A place that cannot be looked up is refused.
-func (r *run) permits(ctx context.Context, guild, channel string, s speaker) ([]wireChannel, bool) {
+// direct decides for direct messages.
+func (r rules) direct(policy string, s speaker) verdict {
+	switch {
+	case s.bot || policy == DMOff:
+		return refused
+	case policy == DMOpen || r.ids[s.id] || r.users[s.id]:
+		return allowed
+	case policy == DMPairing:
+		return stranger
+	}
+	return refused
+}
+
+// admits is the one decision about who may talk to the bot where. It returns
+// the place and what holds it. The place may be known in part already. One that
+// cannot be looked up is refused.
+func (r *run) admits(ctx context.Context, guild string, here wireChannel, s speaker) ([]wireChannel, verdict) {
 	if guild == "" {
-		here := wireChannel{ID: channel, Type: typeDirect}
-		if c, ok := r.places.known(channel); ok {
-			here = c
+		here = r.places.private(ctx, here)
+		chain := []wireChannel{here}
+		if here.Type == typeGroup {
+			return chain, verdictOf(r.rules.shared(placeIDs(guild, chain), s))
 		}
-		return []wireChannel{here}, r.rules.direct(r.config.DM, s)
+		return chain, r.rules.direct(r.config.DM, s)
 	}
-	chain, err := r.places.chain(ctx, channel)
+	r.places.hint(guild, here)
+	chain, err := r.places.chain(ctx, here.ID)
 	if err != nil {
-		r.log.Warn("a message is passed over, since its channel is unknown", "channel", channel, "error", err)
-		return nil, false
+		r.log.Warn("a message is passed over, since its channel is unknown", "channel", here.ID, "error", err)
+		return nil, refused
 	}
-	return chain, r.rules.shared(placeIDs(guild, chain), s)
+	return chain, verdictOf(r.rules.shared(placeIDs(guild, chain), s))
+}
+
+// permits reports whether somebody may talk without being asked who he is.
+func (r *run) permits(ctx context.Context, guild, channel string, s speaker) ([]wireChannel, bool) {
+	chain, v := r.admits(ctx, guild, wireChannel{ID: channel}, s)
+	return chain, v == allowed
 }
 
 // placeIDs are the ids by which a place may be named.

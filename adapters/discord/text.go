@@ -10,6 +10,9 @@ import (
 // emoji of a server.
 var marks = regexp.MustCompile(`<(@!?|@&|#|a?:\w+:)(\d+)>`)
 
+// everybody is how everybody in a channel is mentioned.
+var everybody = regexp.MustCompile(`@(everyone|here)\b`)
+
 // typed reports whether a text mentions somebody by hand: outside of code. The
 // kind of a mention is "@", "@!" for users and "@&" for roles.
 func typed(text string, is func(kind, id string) bool) bool {
@@ -112,7 +115,7 @@ const (
 
 // threadName makes the name of a thread out of what was said.
 func threadName(text string) string {
-	text = marks.ReplaceAllString(text, "")
+	text = everybody.ReplaceAllString(marks.ReplaceAllString(text, ""), "")
 	text = strings.Map(func(c rune) rune {
 		switch {
 		case strings.ContainsRune("*_~`|>#", c), unicode.IsControl(c) && !unicode.IsSpace(c):

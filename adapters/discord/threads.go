@@ -151,6 +151,8 @@ func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.
 	if told {
 		return
 	}
+	a.alert(core.Alert{Kind: "thread", Key: "discord:" + a.config.Account + ":" + target.Thread.Channel,
+		Text: fmt.Sprintf("the bot cannot answer in a thread of channel %s: %s", parent, why.Help)})
 	text := "I cannot answer in the thread <#" + target.Thread.Channel + ">: " + why.Help + "."
 	if target.Opens != "" {
 		text = "I cannot answer in a thread here: " + why.Help + "."

@@ -1,8 +1,10 @@
 package discord
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -35,8 +37,12 @@ type wireMessage struct {
 	WebhookID   string `json:"webhook_id"`
 	Timestamp   string
 	EditedAt    string `json:"edited_timestamp"`
+	Flags       int
+	Everyone    bool   `json:"mention_everyone"`
+	AppID       string `json:"application_id"` // of the bot that a webhook belongs to
+	ChannelType *int   `json:"channel_type"`   // not always told
 	Attachments []wireAttachment
-	Referenced  *struct{ Author *wireUser } `json:"referenced_message"`
+	Referenced  *wireMessage `json:"referenced_message"`
 	Snapshots   []struct {
 		Message struct {
 			Content     string
@@ -46,9 +52,11 @@ type wireMessage struct {
 }
 
 type wireAttachment struct {
+	ID          string
 	Filename    string
 	ContentType string `json:"content_type"`
 	Size        int64
+	URL         string
 }
 
 type wireDeletion struct {
@@ -56,12 +64,6 @@ type wireDeletion struct {
 	IDs       []string
 	ChannelID string `json:"channel_id"`
 	GuildID   string `json:"guild_id"`
-}
-
-type wireReady struct {
-	User        wireUser
-	Application struct{ ID string }
-	Guilds      []struct{ ID string }
 }
 
 // wireGuild is a guild, or the answer that lists its threads.
@@ -101,7 +103,12 @@ const (
 	typePrivate      = 12
 	typeVoice        = 2
 	typeStage        = 13
+	typeForum        = 15
+	typeMedia        = 16
 )
+
+// private reports whether the channel belongs to no guild.
+func (c wireChannel) private() bool { return c.Type == typeDirect || c.Type == typeGroup }
 
 func (c wireChannel) thread() bool {
 	return c.Type == typeNewsThread || c.Type == typeThread || c.Type == typePrivate
@@ -120,9 +127,10 @@ type wireInteraction struct {
 	ID        string
 	Type      int
 	Token     string
-	AppID     string `json:"application_id"`
-	GuildID   string `json:"guild_id"`
-	ChannelID string `json:"channel_id"`
+	AppID     string      `json:"application_id"`
+	GuildID   string      `json:"guild_id"`
+	ChannelID string      `json:"channel_id"`
+	Channel   wireChannel // not always told
 	Member    *wireMember
 	User      *wireUser
 	Data      struct {
@@ -139,8 +147,7 @@ type wireInteraction struct {
 // decode reads an event. A field of an unexpected type is left empty; an event
 // that is no JSON object at all is passed over.
 func decode[T any](r *run, name string, raw json.RawMessage) (T, bool) {
-	var v T
-	err := json.Unmarshal(raw, &v)
+	v, err := read[T](raw)
 	var odd *json.UnmarshalTypeError
 	switch {
 	case err == nil:
@@ -151,6 +158,52 @@ func decode[T any](r *run, name string, raw json.RawMessage) (T, bool) {
 		return v, false
 	}
 	return v, true
+}
+
+// read is [json.Unmarshal] that takes ids as strings and as numbers.
+func read[T any](raw []byte) (T, error) {
+	var v T
+	err := json.Unmarshal(raw, &v)
+	var odd *json.UnmarshalTypeError
+	if errors.As(err, &odd) {
+		v = *new(T)
+		err = json.Unmarshal(namedIDs(raw), &v)
+	}
+	return v, err
+}
+
+// namedIDs is a JSON value with its ids as strings.
+func namedIDs(raw []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(spelled(v, false))
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// spelled is a decoded value with the numbers that are ids as strings.
+func spelled(v any, id bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, field := range v {
+			v[k] = spelled(field, k == "id" || strings.HasSuffix(k, "_id") || k == "ids" || k == "roles" || k == "values")
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = spelled(item, id)
+		}
+	case json.Number:
+		if id {
+			return v.String()
+		}
+	}
+	return v
 }
 
 // when reads a time; one that cannot be read is now.
