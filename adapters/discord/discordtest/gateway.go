@@ -2,9 +2,11 @@ package discordtest
 
 import (
 	"encoding/json"
-	"maps"
+	"errors"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -18,13 +20,25 @@ const (
 	intentMessageContent = 1 << 15
 )
 
+// The intents that have to be switched on for an application.
+const (
+	IntentMembers        = 1 << 1
+	IntentPresences      = 1 << 8
+	IntentMessageContent = intentMessageContent
+
+	knownIntents = 1<<26 - 1
+)
+
 // Gateway opcodes.
 const (
 	opDispatch       = 0
 	opHeartbeat      = 1
 	opIdentify       = 2
+	opPresence       = 3
+	opVoice          = 4
 	opResume         = 6
 	opReconnect      = 7
+	opMembers        = 8
 	opInvalidSession = 9
 	opHello          = 10
 	opHeartbeatAck   = 11
@@ -32,24 +46,20 @@ const (
 
 // Identify is one opening of a gateway connection by the bot.
 type Identify struct {
-	Intents int
-	Resume  bool // an op 6 instead of an op 2
-	At      time.Time
-}
-
-// conduct is how the gateway (mis)behaves from now on.
-type conduct struct {
-	refuse     int           // close code for everybody who identifies or resumes
-	heartbeat  time.Duration // interval stated in hello
-	reconnects int           // so many connections get op 7 as their first packet
-	replay     int           // so many events too many are replayed on a resume
-	mute       bool          // say nothing any more, not even acks
+	Intents       int
+	Shard, Shards int  // of which there are so many
+	Resume        bool // an op 6 instead of an op 2
+	Path          string
+	At            time.Time
 }
 
 // session outlives its connections, so that it can be resumed.
 type session struct {
 	id      string
 	intents int
+	shard   int
+	shards  int
+	lost    int64 // events up to this one are not kept any more
 	events  []event
 	socket  *socket // nil while nobody is connected
 }
@@ -73,50 +83,108 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	c := &socket{ws: ws, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	c := &socket{ws: ws, path: r.URL.Path, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		_ = ws.Close()
 		return
 	}
-	interval := s.conduct.heartbeat
+	c.interval = s.conduct.heartbeat
+	if c.interval == 0 {
+		c.interval = 41250 * time.Millisecond
+	}
 	s.open[c] = true
 	s.done.Go(c.write)
 	s.done.Go(func() { s.read(c) })
 	s.mu.Unlock()
-	if interval == 0 {
-		interval = 41250 * time.Millisecond
+	if v := r.URL.Query().Get("v"); v != "" && v != "9" && v != "10" {
+		c.close(4012)
+		return
 	}
-	c.send(opHello, object{"heartbeat_interval": interval.Milliseconds()})
+	c.send(opHello, object{"heartbeat_interval": c.interval.Milliseconds(), "_trace": []string{"fake"}})
 }
 
-// read handles what a bot sends until its connection ends.
+const (
+	maxPayload = 4096 // bytes that a bot may send at a time
+	maxSends   = 120  // frames that it may send a minute
+)
+
+// read handles what a bot sends until its connection ends. One that does not
+// send heartbeats is closed.
 func (s *Server) read(c *socket) {
 	defer s.detach(c)
 	for {
-		var f frame
-		if err := c.ws.ReadJSON(&f); err != nil {
+		_ = c.ws.SetReadDeadline(time.Now().Add(2*c.interval + heartbeatGrace))
+		_, raw, err := c.ws.ReadMessage()
+		if err != nil {
+			s.left(c, err)
 			return
 		}
 		s.mu.Lock()
-		switch {
-		case s.conduct.mute:
-		case f.Op == opHeartbeat:
-			c.send(opHeartbeatAck, nil)
-		case f.Op == opIdentify:
-			s.identify(c, f.D)
-		case f.Op == opResume:
-			s.resume(c, f.D)
-		}
+		s.take(c, raw)
 		s.mu.Unlock()
+	}
+}
+
+// heartbeatGrace is how much later than due a heartbeat may be.
+const heartbeatGrace = time.Second
+
+// take handles one frame of a bot. The lock is held.
+func (s *Server) take(c *socket, raw []byte) {
+	if s.conduct.mute {
+		return
+	}
+	var f frame
+	switch err := json.Unmarshal(raw, &f); {
+	case err != nil || len(raw) > maxPayload:
+		c.close(4002)
+	case c.tooMany():
+		c.close(4008)
+	case f.Op == opHeartbeat:
+		s.beats++
+		c.send(opHeartbeatAck, nil)
+		s.happened()
+	case f.Op == opIdentify && c.known, f.Op == opResume && c.known:
+		c.close(4005)
+	case f.Op == opIdentify:
+		s.identify(c, f.D)
+	case f.Op == opResume:
+		s.resume(c, f.D)
+	case f.Op != opPresence && f.Op != opVoice && f.Op != opMembers:
+		c.close(4001)
+	case !c.known:
+		c.close(4003)
+	}
+}
+
+// left notes how a bot ended its connection: after a goodbye its session is
+// gone, and so it is when it sent no heartbeats.
+func (s *Server) left(c *socket, err error) {
+	var silent net.Error
+	timeout := errors.As(err, &silent) && silent.Timeout()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if timeout && s.conduct.mute {
+		return
+	}
+	if timeout {
+		s.late++
+		_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4009, ""), time.Now().Add(time.Second))
+	}
+	if timeout || websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
+		for id, n := range s.sessions {
+			if n.socket == c {
+				delete(s.sessions, id)
+			}
+		}
 	}
 }
 
 // greet does what identify and resume have in common; it reports false when the
 // connection was turned away. The lock is held.
 func (s *Server) greet(c *socket, token string, id Identify) bool {
-	id.At = time.Now()
+	id.At, id.Path = time.Now(), c.path
 	s.identifies = append(s.identifies, id)
 	defer s.happened()
 	switch {
@@ -127,7 +195,11 @@ func (s *Server) greet(c *socket, token string, id Identify) bool {
 	case s.conduct.reconnects > 0:
 		s.conduct.reconnects--
 		c.send(opReconnect, nil)
+	case s.conduct.odd > 0:
+		s.conduct.odd--
+		c.close(s.conduct.code)
 	default:
+		c.known = true
 		return true
 	}
 	return false
@@ -135,28 +207,70 @@ func (s *Server) greet(c *socket, token string, id Identify) bool {
 
 func (s *Server) identify(c *socket, raw json.RawMessage) {
 	var d struct {
-		Token   string
-		Intents int
+		Token      string
+		Intents    *int
+		Shard      []int
+		Properties map[string]any
 	}
-	if json.Unmarshal(raw, &d) != nil {
+	if json.Unmarshal(raw, &d) != nil || d.Intents == nil || d.Properties == nil {
 		c.close(4002)
 		return
 	}
-	if !s.greet(c, d.Token, Identify{Intents: d.Intents}) {
+	if d.Shard == nil {
+		d.Shard = []int{0, 1}
+	}
+	valid := len(d.Shard) == 2 && d.Shard[0] >= 0 && d.Shard[0] < d.Shard[1]
+	id := Identify{Intents: *d.Intents}
+	if valid {
+		id.Shard, id.Shards = d.Shard[0], d.Shard[1]
+	}
+	if !s.greet(c, d.Token, id) {
 		return
 	}
-	n := &session{id: "session-" + s.newID(), intents: d.Intents, socket: c}
+	c.known = false
+	switch {
+	case !valid:
+		c.close(4010)
+	case id.Shards < s.starts.shards:
+		c.close(4011)
+	case *d.Intents < 0 || *d.Intents > knownIntents:
+		c.close(4013)
+	case *d.Intents&s.application.off != 0:
+		c.close(4014)
+	case !s.starts.take(id.Shard):
+		c.send(opInvalidSession, false)
+	default:
+		c.known = true
+		s.begin(c, id)
+	}
+}
+
+// begin greets a new session with what it needs to know. The lock is held.
+func (s *Server) begin(c *socket, id Identify) {
+	n := &session{id: "session-" + s.newID(), intents: id.Intents, shard: id.Shard, shards: id.Shards, socket: c}
 	s.sessions[n.id] = n
-	var guilds []object
+	guilds := []object{}
 	for _, g := range s.guilds {
-		guilds = append(guilds, object{"id": g, "unavailable": true})
+		if n.tells(g) {
+			guilds = append(guilds, object{"id": g, "unavailable": true})
+		}
 	}
 	n.dispatch("READY", object{"v": 10, "user": s.userJSON(BotID), "guilds": guilds, "session_id": n.id,
-		"resume_gateway_url": s.gateway, "private_channels": []object{}, "user_settings": object{},
-		"application": object{"id": ApplicationID, "flags": 0}, "shard": []int{0, 1}})
+		"resume_gateway_url": s.gateway + "/resume", "private_channels": []object{}, "user_settings": object{},
+		"session_type": "normal", "relationships": []object{}, "presences": []object{}, "_trace": []string{"fake"},
+		"application": object{"id": ApplicationID, "flags": s.application.flags()}, "shard": []int{id.Shard, id.Shards}})
 	for _, g := range s.guilds {
-		n.dispatch("GUILD_CREATE", s.guildJSON(g))
+		if n.tells(g) {
+			n.dispatch("GUILD_CREATE", s.guildJSON(g))
+		}
 	}
+}
+
+// tells reports whether what happens in a guild is told to the session. The
+// first shard is told what happens outside of guilds.
+func (n *session) tells(guild string) bool {
+	id, _ := strconv.ParseUint(guild, 10, 64) // none is the first shard's
+	return int(id>>22%uint64(n.shards)) == n.shard
 }
 
 func (s *Server) resume(c *socket, raw json.RawMessage) {
@@ -169,12 +283,21 @@ func (s *Server) resume(c *socket, raw json.RawMessage) {
 		c.close(4002)
 		return
 	}
-	if !s.greet(c, d.Token, Identify{Resume: true}) {
+	old := s.sessions[d.Session]
+	id := Identify{Resume: true, Shards: 1}
+	if old != nil {
+		id.Intents, id.Shard, id.Shards = old.intents, old.shard, old.shards
+	}
+	if !s.greet(c, d.Token, id) {
 		return
 	}
-	old := s.sessions[d.Session]
-	if old == nil {
+	switch {
+	case old == nil || d.Seq < old.lost:
+		c.known = false
 		c.send(opInvalidSession, false)
+		return
+	case d.Seq > old.seq():
+		c.close(4007)
 		return
 	}
 	if old.socket != nil {
@@ -184,11 +307,12 @@ func (s *Server) resume(c *socket, raw json.RawMessage) {
 	from := d.Seq - int64(s.conduct.replay)
 	s.conduct.replay = 0
 	for _, e := range old.events {
-		if e.seq > from && e.name != "READY" && e.name != "GUILD_CREATE" {
+		greeting := e.name == "READY" || e.name == "GUILD_CREATE"
+		if e.seq > d.Seq || e.seq > from && !greeting {
 			c.dispatch(e)
 		}
 	}
-	old.dispatch("RESUMED", object{})
+	old.dispatch("RESUMED", object{"_trace": []string{"fake"}})
 }
 
 // detach takes the connection from its session, which stays resumable.
@@ -205,11 +329,13 @@ func (s *Server) detach(c *socket) {
 	s.happened()
 }
 
-// dispatch sends an event to every session that asked for one of the intents;
-// zero goes to everybody. The lock is held.
+// dispatch sends an event to every session that asked for one of the intents
+// and that is told of its guild; zero goes to everybody. The lock is held.
 func (s *Server) dispatch(name string, intents int, data any) {
+	o, _ := data.(object)
+	guild, _ := o["guild_id"].(string)
 	for _, n := range s.sessions {
-		if intents == 0 || n.intents&intents != 0 {
+		if (intents == 0 || n.intents&intents != 0) && n.tells(guild) {
 			n.dispatch(name, data)
 		}
 	}
@@ -220,7 +346,7 @@ func (s *Server) dispatch(name string, intents int, data any) {
 func (s *Server) dispatchMessage(name string, m *Message) {
 	c := s.channels[m.Channel]
 	for _, n := range s.sessions {
-		if n.intents&messageIntent(c) == 0 {
+		if n.intents&messageIntent(c) == 0 || !n.tells(c.Guild) {
 			continue
 		}
 		o := s.messageJSON(m)
@@ -251,17 +377,26 @@ func (n *session) dispatch(name string, data any) {
 	if err != nil {
 		panic("fake Discord: " + err.Error()) // a mistake in a test's data
 	}
-	e := event{seq: 1, name: name, data: raw}
-	if len(n.events) > 0 {
-		e.seq = n.events[len(n.events)-1].seq + 1
-	}
+	e := event{seq: n.seq() + 1, name: name, data: raw}
 	n.events = append(n.events, e)
-	if len(n.events) > 10000 {
-		n.events = slices.Clone(n.events[5000:])
+	if len(n.events) > maxKept {
+		n.events = slices.Clone(n.events[maxKept/2:])
+		n.lost = n.events[0].seq - 1
 	}
 	if n.socket != nil {
 		n.socket.dispatch(e)
 	}
+}
+
+// maxKept are the events of a session that can be replayed.
+const maxKept = 10000
+
+// seq is the number of the session's newest event.
+func (n *session) seq() int64 {
+	if len(n.events) == 0 {
+		return 0
+	}
+	return n.events[len(n.events)-1].seq
 }
 
 func (s *Server) guildJSON(id string) object {
@@ -303,91 +438,4 @@ func orEmpty(o []object) []object {
 		return []object{}
 	}
 	return o
-}
-
-// sockets are all live connections. The lock is held.
-func (s *Server) sockets() []*socket {
-	return slices.Collect(maps.Keys(s.open))
-}
-
-// each does something to all live connections.
-func (s *Server) each(do func(*socket)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.sockets() {
-		do(c)
-	}
-}
-
-// Connected is the number of live sessions of the bot.
-func (s *Server) Connected() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	count := 0
-	for _, n := range s.sessions {
-		if n.socket != nil {
-			count++
-		}
-	}
-	return count
-}
-
-// Identifies are all attempts of the bot to open a connection.
-func (s *Server) Identifies() []Identify {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.identifies)
-}
-
-// CloseAll closes every connection with a close code.
-func (s *Server) CloseAll(code int) { s.each(func(c *socket) { c.close(code) }) }
-
-// DropAll cuts every connection without a word.
-func (s *Server) DropAll() { s.each(func(c *socket) { c.drop() }) }
-
-// AskReconnect sends op 7 to every connection.
-func (s *Server) AskReconnect() { s.each(func(c *socket) { c.send(opReconnect, nil) }) }
-
-// Invalidate sends op 9 to every connection. A session that is not resumable
-// is gone.
-func (s *Server) Invalidate(resumable bool) {
-	s.each(func(c *socket) { c.send(opInvalidSession, resumable) })
-	if !resumable {
-		s.ForgetSessions()
-	}
-}
-
-// ForgetSessions makes every later resume fail with op 9.
-func (s *Server) ForgetSessions() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sessions = map[string]*session{}
-}
-
-// Refuse closes every connection that identifies or resumes from now on with a
-// close code; zero lets them in again.
-func (s *Server) Refuse(code int) { s.behave(func(c *conduct) { c.refuse = code }) }
-
-// ReconnectFirst answers the next n connections with op 7 instead of READY.
-func (s *Server) ReconnectFirst(n int) { s.behave(func(c *conduct) { c.reconnects = n }) }
-
-// ReplayMore replays n events to the next resumed session that it has already.
-func (s *Server) ReplayMore(n int) { s.behave(func(c *conduct) { c.replay = n }) }
-
-// Mute lets connections stand open and says nothing on them, not even acks.
-func (s *Server) Mute(on bool) { s.behave(func(c *conduct) { c.mute = on }) }
-
-// Heartbeat sets the heartbeat interval of coming connections.
-func (s *Server) Heartbeat(every time.Duration) { s.behave(func(c *conduct) { c.heartbeat = every }) }
-
-func (s *Server) behave(change func(*conduct)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change(&s.conduct)
-}
-
-// gatewayInfo answers GET /gateway and /gateway/bot.
-func (s *Server) gatewayInfo(*call) (int, any) {
-	return http.StatusOK, object{"url": s.gateway, "shards": 1, "session_start_limit": object{
-		"total": 1000, "remaining": 999, "reset_after": 14400000, "max_concurrency": 1}}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -73,6 +72,7 @@ type Fault struct {
 	Field        string        // the field that a 50035 complains about
 	RetryAfter   time.Duration // for status 429
 	Global       bool          // the 429 holds for all routes
+	Shared       bool          // the 429 is one that other bots have caused
 	Performed    bool          // the request is carried out all the same
 	Times        int           // how often; zero is once
 }
@@ -137,51 +137,4 @@ func (s *Server) fault(method, path string) *fault {
 		return f
 	}
 	return nil
-}
-
-// rate limits requests per route and channel.
-type rate struct {
-	n       int
-	per     time.Duration
-	windows map[string]*window
-}
-
-type window struct {
-	ends time.Time
-	used int
-}
-
-// Limit allows n requests per route in each period, as the headers of every
-// answer then say, and answers the others with 429. Zero means no limit, which
-// is how a server starts.
-func (s *Server) Limit(n int, per time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rate = rate{n: n, per: per, windows: map[string]*window{}}
-}
-
-// take counts a request: how many are left in its window, when that ends, and
-// whether the request is within it. The lock is held.
-func (r *rate) take(method, path string) (left int, reset time.Duration, ok bool) {
-	if r.n == 0 {
-		return 1 << 20, time.Second, true
-	}
-	key := method + " " + route(path)
-	w := r.windows[key]
-	if w == nil || !time.Now().Before(w.ends) {
-		w = &window{ends: time.Now().Add(r.per)}
-		r.windows[key] = w
-	}
-	w.used++
-	return max(r.n-w.used, 0), time.Until(w.ends), w.used <= r.n
-}
-
-// route is the path up to what a limit is shared by: the channel, not the
-// message.
-func route(path string) string {
-	parts := strings.Split(path, "/")
-	if len(parts) > 4 && parts[1] == "channels" {
-		parts = parts[:4]
-	}
-	return strings.Join(parts, "/")
 }

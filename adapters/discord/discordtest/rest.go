@@ -76,11 +76,11 @@ func (s *Server) api() http.Handler {
 	on := func(pattern string, h handler) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, h) })
 	}
-	on("GET /gateway", s.gatewayInfo)
+	on("GET /gateway", s.gatewayAddress)
 	on("GET /gateway/bot", s.gatewayInfo)
 	on("GET /users/@me", func(*call) (int, any) { return http.StatusOK, s.userJSON(BotID) })
-	on("GET /applications/@me", s.application)
-	on("GET /oauth2/applications/@me", s.application)
+	on("GET /applications/@me", s.getApplication)
+	on("GET /oauth2/applications/@me", s.getApplication)
 	on("GET /channels/{channel}", s.getChannel)
 	on("PATCH /channels/{channel}", s.patchChannel)
 	on("GET /channels/{channel}/messages", s.listMessages)
@@ -93,6 +93,12 @@ func (s *Server) api() http.Handler {
 	on("GET /guilds/{guild}/members/{user}", s.getMember)
 	on("GET /applications/{application}/commands", s.listCommands)
 	on("PUT /applications/{application}/commands", s.putCommands)
+	on("POST /applications/{application}/commands", s.postCommand)
+	on("DELETE /applications/{application}/commands/{command}", s.deleteCommand)
+	on("GET /applications/{application}/guilds/{guild}/commands", s.listCommands)
+	on("PUT /applications/{application}/guilds/{guild}/commands", s.putCommands)
+	on("POST /applications/{application}/guilds/{guild}/commands", s.postCommand)
+	on("DELETE /applications/{application}/guilds/{guild}/commands/{command}", s.deleteCommand)
 	on("POST /interactions/{interaction}/{token}/callback", s.callback)
 	on("POST /webhooks/{application}/{token}", s.followUp)
 	on("GET /webhooks/{application}/{token}/messages/@original", s.getOriginal)
@@ -131,12 +137,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, h handler) {
 	}
 	limit := s.rate.n
 	status, answer := 0, any(nil)
+	scope, crowd := "user", s.rate.crowded(r.URL.Path)
 	switch {
+	case s.rate.banned():
+		status, answer = http.StatusTooManyRequests, rawBody(bannedPage)
 	case !s.authorised(r):
 		status, answer = fail(refused(http.StatusUnauthorized, 0, "401: Unauthorized"))
+	case crowd > 0:
+		scope, reset = "global", crowd
+		status, answer = http.StatusTooManyRequests, limitedBody(reset, true)
 	case !within:
-		status, answer = http.StatusTooManyRequests, object{"message": "You are being rate limited.",
-			"retry_after": reset.Seconds(), "global": false}
+		status, answer = http.StatusTooManyRequests, limitedBody(reset, false)
 	case f == nil || f.Performed:
 		status, answer = h(c)
 	}
@@ -146,24 +157,31 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, h handler) {
 	if f != nil && !s.spoil(w, f, &status, &answer) {
 		return
 	}
+	if f != nil && f.Status == http.StatusTooManyRequests {
+		reset, scope = f.RetryAfter, f.scope()
+	}
 	s.mu.Lock()
 	entry.Status = status
+	s.rate.count(status, scope)
 	s.happened()
 	s.mu.Unlock()
 	head := w.Header()
 	if limit == 0 {
 		limit = 1 << 20
 	}
-	head.Set("X-RateLimit-Bucket", r.Method+route(r.URL.Path))
-	head.Set("X-RateLimit-Limit", strconv.Itoa(limit))
-	head.Set("X-RateLimit-Remaining", strconv.Itoa(left))
-	head.Set("X-RateLimit-Reset-After", fmt.Sprintf("%.3f", reset.Seconds()))
+	if scope != "global" {
+		head.Set("X-RateLimit-Bucket", bucket(r.Method, r.URL.Path))
+		head.Set("X-RateLimit-Limit", strconv.Itoa(limit))
+		head.Set("X-RateLimit-Remaining", strconv.Itoa(left))
+		head.Set("X-RateLimit-Reset", fmt.Sprintf("%.3f", float64(time.Now().Add(reset).UnixMilli())/1000))
+		head.Set("X-RateLimit-Reset-After", fmt.Sprintf("%.3f", reset.Seconds()))
+	}
 	if status == http.StatusTooManyRequests {
-		if f != nil {
-			reset = f.RetryAfter
-		}
 		head.Set("Retry-After", strconv.Itoa(int(math.Ceil(reset.Seconds()))))
-		head.Set("X-RateLimit-Scope", "user")
+		head.Set("X-RateLimit-Scope", scope)
+		if scope == "global" {
+			head.Set("X-RateLimit-Global", "true")
+		}
 	}
 	if raw, ok := answer.(rawBody); ok {
 		head.Set("Content-Type", "text/html")
@@ -197,10 +215,7 @@ func (s *Server) spoil(w http.ResponseWriter, f *fault, status *int, answer *any
 	case f.Body != "":
 		*answer = rawBody(f.Body)
 	case f.Status == http.StatusTooManyRequests:
-		if f.Global {
-			w.Header().Set("X-RateLimit-Global", "true")
-		}
-		*answer = object{"message": "You are being rate limited.", "retry_after": f.RetryAfter.Seconds(), "global": f.Global}
+		*answer = limitedBody(f.RetryAfter, f.Global)
 	case f.Field != "":
 		_, *answer = fail(invalid(f.Field, "BASE_TYPE_CHOICES", f.Message))
 	default:
@@ -233,42 +248,4 @@ func (s *Server) getMember(c *call) (int, any) {
 	m := s.memberJSON(id)
 	m["user"] = s.userJSON(id)
 	return http.StatusOK, m
-}
-
-func (s *Server) application(*call) (int, any) {
-	return http.StatusOK, object{"id": ApplicationID, "name": "understudy", "flags": 0, "bot": s.userJSON(BotID)}
-}
-
-func (s *Server) listCommands(*call) (int, any) {
-	all := []json.RawMessage{}
-	return http.StatusOK, append(all, s.commands...)
-}
-
-func (s *Server) putCommands(c *call) (int, any) {
-	var all []map[string]any
-	if e := c.decode(&all); e != nil {
-		return fail(e)
-	}
-	if len(all) > 100 {
-		return fail(refused(http.StatusBadRequest, 30032, "Maximum number of application commands reached (100)"))
-	}
-	s.commands = nil
-	for _, command := range all {
-		description, _ := command["description"].(string)
-		if len(description) < 1 || len([]rune(description)) > 100 {
-			return fail(invalid("description", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length."))
-		}
-		command["id"], command["application_id"], command["version"] = s.newID(), ApplicationID, s.newID()
-		command["default_member_permissions"], command["nsfw"] = nil, false
-		raw, _ := json.Marshal(command)
-		s.commands = append(s.commands, raw)
-	}
-	return s.listCommands(c)
-}
-
-// Commands are the registered commands as the bot sent them, each with its id.
-func (s *Server) Commands() []json.RawMessage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]json.RawMessage(nil), s.commands...)
 }

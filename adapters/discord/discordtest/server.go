@@ -66,7 +66,11 @@ type Server struct {
 	held         []*Held
 	rate         rate
 	interactions map[string]*interaction
-	commands     []json.RawMessage
+	commands     map[string][]json.RawMessage // by guild; "" are those for all
+	creates      int                          // of commands, today
+	application  application
+	starts       starts
+	beats, late  int
 	sessions     map[string]*session
 	open         map[*socket]bool
 	conduct      conduct
@@ -96,6 +100,7 @@ func Start(o Options) (*Server, error) {
 		nonces:       map[string]*Message{},
 		rate:         rate{windows: map[string]*window{}},
 		interactions: map[string]*interaction{},
+		commands:     map[string][]json.RawMessage{},
 		sessions:     map[string]*session{},
 		open:         map[*socket]bool{},
 	}

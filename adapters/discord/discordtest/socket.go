@@ -2,6 +2,7 @@ package discordtest
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,9 +13,14 @@ import (
 // queue for the writer.
 type socket struct {
 	ws   *websocket.Conn
+	path string
 	wake chan struct{}
 	gone chan struct{}
 	once sync.Once
+
+	interval time.Duration // of heartbeats
+	known    bool          // identified or resumed
+	sends    []time.Time   // of the last minute
 
 	mu    sync.Mutex
 	queue []outgoing
@@ -43,6 +49,14 @@ func (c *socket) send(op int, d any) {
 func (c *socket) dispatch(e event) {
 	raw, _ := json.Marshal(frame{Op: opDispatch, D: e.data, S: &e.seq, T: e.name})
 	c.push(outgoing{data: raw})
+}
+
+// tooMany counts a frame of the bot and reports whether it sent more of them
+// than it may in a minute. Only the reader calls it.
+func (c *socket) tooMany() bool {
+	now := time.Now()
+	c.sends = slices.DeleteFunc(append(c.sends, now), func(t time.Time) bool { return now.Sub(t) > time.Minute })
+	return len(c.sends) > maxSends
 }
 
 // close ends the connection politely, after what is queued already.
