@@ -26,6 +26,7 @@ var rooms = map[string][]string{
 	"core/auth":          {"core", "core/llm", "core/failover"},
 	"core/tool":          {"core", "core/llm"},
 	"notices":            {"core", "core/llm", "core/failover", "core/delivery"},
+	"admin":              {"core", "core/llm", "core/failover", "core/delivery", "notices"},
 	"sessions":           {"core", "core/llm", "core/failover", "core/delivery", "core/tool", "notices"},
 	"store":              {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
 	"store/memory":       {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
@@ -73,6 +74,7 @@ var testImports = map[string][]string{
 	"adapters/discord":   {"adapters/discord/discordtest"},
 	"adapters/slack":     {"adapters/slack/slacktest"},
 	"sessions":           {"store/memory", "core/llm/script"},
+	"admin":              {"store/memory"},
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
