@@ -20,6 +20,9 @@ type Config struct {
 	Skips *SkipCache
 	// Acquire takes a slot for one request and gives it back; nil is no limit.
 	Acquire func(context.Context) (release func(), err error)
+	// Called hears how the model calls of all turns end: with an answer, or with
+	// the reason why there is none. It must not block; nil hears nothing.
+	Called func(Plan, *SummaryError)
 	// Now and After are the clock; nil is the real one.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
@@ -39,6 +42,9 @@ func New(c Config) *Engine {
 	}
 	if c.Acquire == nil {
 		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	if c.Called == nil {
+		c.Called = func(Plan, *SummaryError) {}
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -160,6 +166,15 @@ type Answer struct {
 // failure of the provider, anything else is a fault of the program. The error
 // of Call is a *SummaryError.
 func (t *Turn) Call(ctx context.Context, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, error) {
+	answer, err := t.call(ctx, ask)
+	var lost *SummaryError
+	if err == nil || errors.As(err, &lost) {
+		t.e.Called(t.run.Plan(), lost)
+	}
+	return answer, err
+}
+
+func (t *Turn) call(ctx context.Context, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, error) {
 	defer t.report(ctx, false)
 	for {
 		if err := t.takeSwitch(ctx); err != nil {

@@ -467,3 +467,26 @@ func TestSlotsAreGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// The end of every call is told once, whatever it was.
+func TestEndsOfCallsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		x := newTheatre(Config{Called: func(p Plan, err *SummaryError) {
+			told = append(told, fmt.Sprintf("%v: %v", p.Chain, err))
+		}}, "a:p", "b:p")
+		turn := x.Begin(t.Context(), x.plan("a/m1", "b/m2"), Hooks{})
+		ask := x.cast(map[string][]act{
+			"a/m1": {gives(llm.Billing)},
+			"b/m2": {ok, gives(llm.Billing)},
+		})
+		for range 2 {
+			_, _ = turn.Call(t.Context(), ask)
+		}
+		turn.End()
+		want := []string{"[a/m1 b/m2]: <nil>", "[a/m1 b/m2]: no model answered: a/m1: billing, b/m2: billing"}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
