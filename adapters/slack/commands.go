@@ -86,7 +86,7 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 		return
 	}
 	inv, ok := a.invocation(e.Type, c)
-	if !ok || !a.policy.admits(inv.Author, inv.Target.Thread) || !a.calls.add(inv.ID) {
+	if !ok || !a.lets(ctx, inv.Author, inv.Target.Thread, c.ResponseURL) || !a.calls.add(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)

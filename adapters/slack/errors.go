@@ -56,10 +56,6 @@ var refusals = map[string]string{
 
 // refusal reads an error as the end of the account, or is nil.
 func refusal(err error, place string) error {
-	var gone *disconnected
-	if errors.As(err, &gone) && gone.reason == "link_disabled" {
-		return &FatalError{Code: gone.reason, Help: "Socket Mode is off: switch it on under Settings, Socket Mode, of the app's settings", Err: err}
-	}
 	var refused slackgo.SlackErrorResponse
 	if errors.As(err, &refused) {
 		help, ok := refusals[refused.Err]

@@ -1,124 +1,15 @@
 package slack
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
 	"understudy/core"
 )
 
-// payload is the outer part of an Events API payload.
-type payload struct {
-	TeamID         string `json:"team_id"`
-	ContextTeamID  string `json:"context_team_id"`
-	AppID          string `json:"api_app_id"`
-	Authorizations []struct {
-		TeamID string `json:"team_id"`
-	} `json:"authorizations"`
-	Event event `json:"event"`
-}
-
-// event is as much of a message or app_mention event as the bot goes by. Of a
-// change, Message and Previous hold the message after and before.
-type event struct {
-	Type        string          `json:"type"`
-	Subtype     string          `json:"subtype"`
-	Channel     string          `json:"channel"`
-	ChannelType string          `json:"channel_type"`
-	User        string          `json:"user"`
-	BotID       string          `json:"bot_id"`
-	AppID       string          `json:"app_id"`
-	Username    string          `json:"username"`
-	Text        string          `json:"text"`
-	TS          stamp           `json:"ts"`
-	ThreadTS    stamp           `json:"thread_ts"`
-	EventTS     stamp           `json:"event_ts"`
-	DeletedTS   stamp           `json:"deleted_ts"`
-	Team        string          `json:"team"`
-	UserTeam    string          `json:"user_team"`
-	SourceTeam  string          `json:"source_team"`
-	Hidden      bool            `json:"hidden"`
-	Edited      json.RawMessage `json:"edited"`
-	Files       []file          `json:"files"`
-	Message     *event          `json:"message"`
-	Previous    *event          `json:"previous_message"`
-}
-
-type file struct {
-	Name string `json:"name"`
-	MIME string `json:"mimetype"`
-	Size int64  `json:"size"`
-	Mode string `json:"mode"`
-}
-
-// stamp is a Slack timestamp: an id, kept as exact text.
-type stamp string
-
-// UnmarshalJSON takes a number too, which has been seen in place of the text.
-// Stamps have six decimals; a number has lost its trailing zeros.
-func (s *stamp) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		*s = stamp(text)
-		return nil
-	}
-	whole, decimals, _ := strings.Cut(string(bytes.TrimSpace(data)), ".")
-	if _, err := strconv.ParseUint(whole, 10, 64); err == nil && len(decimals) <= 6 {
-		*s = stamp(whole + "." + decimals + "000000"[len(decimals):])
-	}
-	return nil
-}
-
-// time is when the stamp says it was.
-func (s stamp) time() time.Time {
-	whole, decimals, _ := strings.Cut(string(s), ".")
-	sec, _ := strconv.ParseInt(whole, 10, 64)
-	micro, _ := strconv.ParseInt(decimals, 10, 64)
-	return time.Unix(sec, micro*1000).UTC()
-}
-
-// subject is the message that the event is about.
-func (p payload) subject() event {
-	ev := p.Event
-	switch {
-	case ev.Message != nil:
-		return p.within(*ev.Message)
-	case ev.DeletedTS != "":
-		gone := event{}
-		if ev.Previous != nil {
-			gone = *ev.Previous
-		}
-		gone.TS = ev.DeletedTS
-		return p.within(gone)
-	}
-	if ev.TS == "" {
-		ev.TS = ev.EventTS
-	}
-	return ev
-}
-
-// within gives a message inside an event the conversation that only the event
-// names.
-func (p payload) within(ev event) event {
-	ev.Channel, ev.ChannelType = p.Event.Channel, p.Event.ChannelType
-	return ev
-}
-
-// workspace is where the conversation is at home for this bot. For an app
-// installed in a whole organisation the bot's own team says nothing.
-func (p payload) workspace() string {
-	switch {
-	case p.ContextTeamID != "":
-		return p.ContextTeamID
-	case len(p.Authorizations) > 0 && p.Authorizations[0].TeamID != "":
-		return p.Authorizations[0].TeamID
-	}
-	return p.TeamID
-}
+// knockTimeout bounds the answer to a stranger.
+const knockTimeout = 5 * time.Second
 
 // thread is the conversation in which a message is answered: a message inside
 // a thread in that thread, whatever the mode; one at the root of a channel in
@@ -127,9 +18,9 @@ func (p payload) workspace() string {
 func (a *Adapter) thread(p payload, ev event) core.Thread {
 	t := core.Thread{Platform: "slack", Account: a.cfg.Account, Workspace: p.workspace(), Channel: ev.Channel, Kind: placeKind(ev.Channel, ev.ChannelType)}
 	switch {
-	case ev.ThreadTS != "" && ev.ThreadTS != ev.TS:
+	case ev.inThread():
 		t.Root = string(ev.ThreadTS)
-	case t.Kind != core.KindDirect && a.cfg.ReplyTo != ReplyOff:
+	case t.Kind != core.KindDirect && a.replyTo(t) != ReplyOff:
 		t.Root = string(ev.TS)
 	}
 	if t.Root != "" && t.Shared() {
@@ -152,19 +43,32 @@ func placeKind(channel, channelType string) core.Kind {
 
 // event handles one event. nil means that Slack need not send it again.
 func (a *Adapter) event(ctx context.Context, p payload) error {
-	switch {
-	case p.Event.Type == "app_mention":
-		return a.message(ctx, p)
-	case p.Event.Type != "message":
+	if p.Type == "app_rate_limited" {
+		a.rateLimited()
 		return nil
 	}
-	switch p.Event.Subtype {
-	case "", "file_share", "thread_broadcast", "bot_message":
+	switch p.Event.Type {
+	case "message":
+		return a.said(ctx, p)
+	case "app_mention":
 		return a.message(ctx, p)
-	case "message_changed":
+	case "agent_session_stopped":
+		return a.stopped(ctx, p)
+	case "app_uninstalled", "tokens_revoked":
+		a.removed(p)
+	}
+	return nil
+}
+
+// said handles a message event. Only speech starts a turn.
+func (a *Adapter) said(ctx context.Context, p payload) error {
+	switch {
+	case p.Event.Subtype == "message_changed":
 		return a.changed(ctx, p)
-	case "message_deleted":
+	case p.Event.Subtype == "message_deleted":
 		return a.deleted(ctx, p)
+	case p.Event.speech():
+		return a.message(ctx, p)
 	}
 	return nil
 }
@@ -172,65 +76,69 @@ func (a *Adapter) event(ctx context.Context, p payload) error {
 // message hands over what somebody said, if it is for the bot.
 func (a *Adapter) message(ctx context.Context, p payload) error {
 	ev := p.subject()
-	if ev.TS == "" || ev.Hidden || ev.Edited != nil || a.own(p, ev) {
+	id := first(string(ev.TS), p.EventID)
+	if id == "" || ev.Hidden || ev.Edited != nil && !p.recalled || a.own(p, ev) {
 		return nil
 	}
+	a.recall.came.add(eventRef{ev.Channel, id})
 	t := a.thread(p, ev)
 	who := author(ev)
-	if !a.policy.admits(who, t) {
+	a.colleague(p, who)
+	v, err := a.admits(ctx, who, t)
+	switch {
+	case err != nil:
+		return err
+	case v == refused:
 		a.log.Debug("a message was passed over: not allowed here", "channel", t.Channel, "user", who.ID)
 		return nil
+	case v == stranger:
+		return a.knock(ctx, a.compose(ctx, t, who, ev, id))
 	}
-	addressed := ev.Type == "app_mention" || t.Kind == core.KindDirect || a.cfg.RequireMention == MentionNever || mentions(ev.Text, a.me.user)
-	if !addressed && !a.overhears(ev) {
+	a.recall.heard(t)
+	rule := a.requireMention(t)
+	addressed := ev.Type == "app_mention" || t.Kind == core.KindDirect || rule == MentionNever || ev.mentions(a.me.user)
+	if !addressed && !(ev.inThread() && rule != MentionAlways && !ev.toSomebodyElse()) {
 		return nil
 	}
-	return a.handler.Message(ctx, a.compose(ctx, t, who, ev, addressed))
+	m := a.compose(ctx, t, who, ev, id)
+	if !addressed {
+		// In a thread, where Slack knows no commands, one that is typed is meant
+		// for the bot.
+		_, _, addressed = core.ParseCommand(m.Text)
+	}
+	m.Addressed = addressed
+	return a.handler.Message(ctx, m)
 }
 
-// overhears reports whether a message that is not addressed to the bot is
-// handed over all the same: in a thread, where the bot may be engaged, unless
-// the message begins with somebody else's name.
-func (a *Adapter) overhears(ev event) bool {
-	inThread := ev.ThreadTS != "" && ev.ThreadTS != ev.TS
-	return inThread && a.cfg.RequireMention != MentionAlways && !strings.HasPrefix(strings.TrimSpace(ev.Text), "<@")
+// toSomebodyElse reports whether a message that does not mention the bot begins
+// with the name of another person or group.
+func (ev event) toSomebodyElse() bool {
+	text := strings.TrimSpace(ev.Text)
+	return strings.HasPrefix(text, "<@") || strings.HasPrefix(text, "<!subteam^")
 }
 
 // compose makes the message out of the event.
-func (a *Adapter) compose(ctx context.Context, t core.Thread, who core.Author, ev event, addressed bool) core.Message {
+func (a *Adapter) compose(ctx context.Context, t core.Thread, who core.Author, ev event, id string) core.Message {
 	ctx, cancel := context.WithTimeout(ctx, nameWait)
 	defer cancel()
 	if who.Name == "" {
 		who.Name = a.names.get(ctx, who.Team, who.ID)
 	}
 	m := core.Message{
-		ID:        string(ev.TS),
-		Author:    who,
-		Target:    core.Target{Thread: t, Recipient: who.ID, RecipientTeam: who.Team},
-		Text:      a.plain(ctx, t.Workspace, ev.Text),
-		At:        ev.TS.time(),
-		Addressed: addressed,
+		ID:          id,
+		Author:      who,
+		Target:      core.Target{Thread: t, Recipient: who.ID, RecipientTeam: who.Team},
+		Text:        a.plain(ctx, t.Workspace, ev.Text),
+		At:          ev.TS.time(),
+		Attachments: attachments(ev.Files),
 	}
-	if a.cfg.ReplyTo != ReplyOff {
+	if m.At.IsZero() {
+		m.At = time.Now().UTC()
+	}
+	if a.replyTo(t) != ReplyOff {
 		m.Target.ReplyTo = t.Root
 	}
-	for _, f := range ev.Files {
-		m.Attachments = append(m.Attachments, f.attachment())
-	}
 	return m
-}
-
-func (f file) attachment() core.Attachment {
-	at := core.Attachment{Name: f.Name, MIME: f.MIME, Size: f.Size, Note: "files from Slack cannot be read yet"}
-	switch f.Mode {
-	case "tombstone":
-		at.Note = "the file was deleted"
-	case "hidden_by_limit":
-		at.Note = "Slack hides the file: it is too old for the workspace's plan"
-	case "external":
-		at.Note = "the file is kept outside of Slack"
-	}
-	return at
 }
 
 // own reports whether the bot said it itself. A post by an app may name only
@@ -251,15 +159,6 @@ func author(ev event) core.Author {
 	return who
 }
 
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // changed passes a person's edit on. A link preview that was added is a change
 // as well on Slack, with the same text; so is the bot's own edit.
 func (a *Adapter) changed(ctx context.Context, p payload) error {
@@ -272,8 +171,11 @@ func (a *Adapter) changed(ctx context.Context, p payload) error {
 		return a.handler.Change(ctx, core.Change{InboxKey: key, Deleted: true})
 	}
 	before := p.Event.Previous
-	if a.own(p, ev) || ev.Edited == nil || before != nil && before.Text == ev.Text || !a.policy.admits(author(ev), a.thread(p, ev)) {
+	if ev.TS == "" || a.own(p, ev) || ev.Edited == nil || before != nil && before.Text == ev.Text {
 		return nil
+	}
+	if v, err := a.admits(ctx, author(ev), a.thread(p, ev)); err != nil || v != admitted {
+		return err
 	}
 	named, cancel := context.WithTimeout(ctx, nameWait)
 	defer cancel()

@@ -99,7 +99,7 @@ func TestKeys(t *testing.T) {
 		{name: "group, unthreaded", mode: ReplyOff, ev: event1("G0GROUP", "mpim", root, ""), key: "slack:main:T0TEAM:G0GROUP", kind: core.KindGroup},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := start(t, slacktest.Config{}, set(func(cfg *Config) { cfg.ReplyTo = c.mode }))
+			r := start(t, slacktest.Config{}, set(func(cfg *Config) { cfg.ReplyTo = everywhere(c.mode) }))
 			r.slack.SendEvent(c.ev)
 			m := r.bot.next(t, 0)
 			if th := m.Thread(); th.Key() != c.key || th.Kind != c.kind || m.Target.ReplyTo != c.replyTo {
@@ -108,6 +108,9 @@ func TestKeys(t *testing.T) {
 		})
 	}
 }
+
+// everywhere is the same rule for all places.
+func everywhere[T any](v T) func(core.Thread) T { return func(core.Thread) T { return v } }
 
 // event1 is a message event that mentions the bot.
 func event1(channel, kind, ts, thread string) map[string]any {
@@ -120,9 +123,9 @@ func event1(channel, kind, ts, thread string) map[string]any {
 
 func TestWorkspaceOfASharedChannel(t *testing.T) {
 	p := payload{TeamID: "T1"}
-	p.Authorizations = []struct {
+	p.Authorizations = append(p.Authorizations, struct {
 		TeamID string `json:"team_id"`
-	}{{"T2"}}
+	}{"T2"})
 	if got := p.workspace(); got != "T2" {
 		t.Errorf("the authorised team is not taken: %s", got)
 	}
@@ -250,7 +253,7 @@ func TestWhatIsHeard(t *testing.T) {
 	}
 	for _, rule := range []RequireMention{MentionAlways, MentionUntilEngaged, MentionNever} {
 		t.Run(string(rule), func(t *testing.T) {
-			r := start(t, slacktest.Config{}, set(func(c *Config) { c.RequireMention = rule }))
+			r := start(t, slacktest.Config{}, set(func(c *Config) { c.RequireMention = everywhere(rule) }))
 			for _, c := range all {
 				before := len(r.bot.heard())
 				r.slack.Say(c.channel, c.user, c.text, c.opts...)
@@ -275,61 +278,6 @@ func TestAllowedBotIsHeard(t *testing.T) {
 	r.slack.Say(slacktest.Channel, slacktest.OtherBot, atBot+"alarm")
 	if m := r.bot.next(t, 0); !m.Author.Bot || m.Author.ID != slacktest.OtherBot {
 		t.Errorf("author is %+v", m.Author)
-	}
-}
-
-func TestFilesAreNamed(t *testing.T) {
-	r := plainly(t)
-	r.slack.Say(slacktest.DM, slacktest.User, "", slacktest.File("a.png", "image/png", 12))
-	m := r.bot.next(t, 0)
-	if len(m.Attachments) != 1 || m.Attachments[0].Name != "a.png" || m.Attachments[0].Size != 12 || m.Attachments[0].Note == "" {
-		t.Errorf("attachments are %+v", m.Attachments)
-	}
-}
-
-func TestFilesThatCannotBeRead(t *testing.T) {
-	for mode, want := range map[string]string{"tombstone": "deleted", "hidden_by_limit": "plan", "external": "outside", "hosted": "cannot"} {
-		if at := (file{Name: "a", Mode: mode}).attachment(); !strings.Contains(at.Note, want) {
-			t.Errorf("%s: %q", mode, at.Note)
-		}
-	}
-}
-
-func TestPolicy(t *testing.T) {
-	person := core.Author{ID: "U1", Team: "T1"}
-	guest := core.Author{ID: "U2", Team: "T2"}
-	robot := core.Author{ID: "B1", Bot: true}
-	channel := core.Thread{Workspace: "T1", Channel: "C1", Kind: core.KindThread}
-	direct := core.Thread{Workspace: "T1", Channel: "D1", Kind: core.KindDirect}
-	for _, c := range []struct {
-		name  string
-		allow string
-		dm    DMPolicy
-		who   core.Author
-		where core.Thread
-		want  bool
-	}{
-		{"nothing is allowed", "", DMAllowlist, person, channel, false},
-		{"nothing is allowed, direct", "", DMAllowlist, person, direct, false},
-		{"everybody", "*", DMAllowlist, person, channel, true},
-		{"everybody is no word for direct messages", "*", DMAllowlist, person, direct, false},
-		{"open", "", DMOpen, person, direct, true},
-		{"open is no word for channels", "", DMOpen, person, channel, false},
-		{"off", "U1", DMOff, person, direct, false},
-		{"workspace", "T1", DMAllowlist, person, channel, true},
-		{"workspace, direct", "T1", DMAllowlist, person, direct, true},
-		{"channel", "C1", DMAllowlist, person, channel, true},
-		{"other channel", "C2", DMAllowlist, person, channel, false},
-		{"user", "U1", DMAllowlist, person, direct, true},
-		{"guest", "*", DMOpen, guest, channel, false},
-		{"guest by id", "U2", DMAllowlist, guest, channel, true},
-		{"guest by workspace", "T2 C1", DMAllowlist, guest, channel, true},
-		{"bot", "*", DMOpen, robot, channel, false},
-		{"bot by id", "B1", DMOpen, robot, channel, true},
-	} {
-		if got := newPolicy(strings.Fields(c.allow), c.dm).admits(c.who, c.where); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
 	}
 }
 

@@ -11,12 +11,15 @@ import (
 // botScopes are the scopes of the bot token, each needed for something that the
 // adapter does or Slack sends.
 var botScopes = []string{
-	"app_mentions:read", "channels:history", "channels:read", "chat:write", "commands", "files:read", "files:write",
+	"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands", "files:read", "files:write",
 	"groups:history", "groups:read", "im:history", "im:read", "im:write", "mpim:history", "mpim:read",
 	"reactions:read", "reactions:write", "users:read",
 }
 
-var botEvents = []string{"app_mention", "message.channels", "message.groups", "message.im", "message.mpim"}
+var botEvents = []string{
+	"agent_session_stopped", "app_home_opened", "app_mention", "app_uninstalled", "assistant_thread_context_changed", "assistant_thread_started",
+	"message.channels", "message.groups", "message.im", "message.mpim", "tokens_revoked",
+}
 
 // The manifest's own words. Every switch is written out: Slack's defaults
 // differ from what a reader of the file would guess.
@@ -49,7 +52,18 @@ type features struct {
 		Name   string `json:"display_name"`
 		Online bool   `json:"always_online"`
 	} `json:"bot_user"`
-	Commands []slashCommand `json:"slash_commands"`
+	Assistant struct {
+		Description string `json:"assistant_description"`
+	} `json:"assistant_view"`
+	Shortcuts []messageShortcut `json:"shortcuts"`
+	Commands  []slashCommand    `json:"slash_commands"`
+}
+
+type messageShortcut struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Callback    string `json:"callback_id"`
+	Description string `json:"description"`
 }
 
 type slashCommand struct {
@@ -73,13 +87,16 @@ type settings struct {
 
 // Manifest is the app manifest, as JSON, from which Slack makes an app that
 // this adapter can serve: paste it under "Create New App, From a manifest".
-// Commands whose names Slack keeps for itself have another one there.
+// Commands whose names Slack keeps for itself have another one there, and those
+// that are wanted inside threads, where Slack takes no commands, stand in the
+// menu of every message as well.
 func Manifest(commands []core.Command) ([]byte, error) {
 	var m manifest
 	m.Metadata.Major = 1
 	m.Display = display{Name: "understudy", Description: "Answers, also when its first model cannot"}
 	m.Features.AppHome.Messages = true
 	m.Features.BotUser.Name, m.Features.BotUser.Online = "understudy", true
+	m.Features.Assistant.Description = m.Display.Description
 	m.OAuth.Scopes.Bot = botScopes
 	m.Settings.Events.Bot = botEvents
 	m.Settings.Interactivity.Enabled = true
@@ -90,6 +107,9 @@ func Manifest(commands []core.Command) ([]byte, error) {
 			s.Usage = "[" + c.Arg + "]"
 		}
 		m.Features.Commands = append(m.Features.Commands, s)
+		if title, ok := shortcuts[c.Name]; ok {
+			m.Features.Shortcuts = append(m.Features.Shortcuts, messageShortcut{Name: title, Type: "message", Callback: c.Name, Description: c.Help})
+		}
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -25,6 +25,14 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s is %s", core.Commands[i].Name, c.Command)
 		}
 	}
+	if len(m.Features.Shortcuts) != len(shortcuts) {
+		t.Errorf("shortcuts are %+v", m.Features.Shortcuts)
+	}
+	for _, s := range m.Features.Shortcuts {
+		if s.Type != "message" || shortcuts[s.Callback] != s.Name || len(s.Name) > 24 || len(s.Description) > 150 {
+			t.Errorf("shortcut is %+v", s)
+		}
+	}
 	if !strings.Contains(string(b), `"messages_tab_read_only_enabled": false`) {
 		t.Error("the messages tab may be read-only")
 	}

@@ -1,75 +1,189 @@
 package slack
 
 import (
-	"sync"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"understudy/core"
 )
 
-// policy is who may talk to the bot.
-type policy struct {
-	ids map[string]bool
-	dm  DMPolicy
+// rules say who may talk in shared places; see [Config].
+type rules struct {
+	everywhere bool
+	ids        map[string]bool // places; also people who may talk everywhere
+	places     bool            // some of the ids are places
+	users      map[string]bool // when set: only these people
 }
 
-func newPolicy(allow []string, dm DMPolicy) policy {
-	p := policy{ids: map[string]bool{}, dm: dm}
-	for _, id := range allow {
-		p.ids[id] = true
-	}
-	return p
-}
+// What the first letter of a Slack id stands for.
+const (
+	placeLetters  = "ETCGD" // organisation, workspace, channel, private channel or group, direct message
+	personLetters = "UWB"   // person, person of an organisation, bot
+)
 
-// admits reports whether somebody may talk to the bot in a place. It is asked
-// on every entrance: messages, commands and picks from menus.
-func (p policy) admits(who core.Author, t core.Thread) bool {
-	named := p.ids[who.ID]
-	if who.Bot {
-		return named // a loop of two bots must be somebody's decision
-	}
-	if guest := who.Team != "" && who.Team != t.Workspace; guest && !named && !p.ids[who.Team] {
-		return false
-	}
-	if t.Kind == core.KindDirect {
-		switch p.dm {
-		case DMOpen:
-			return true
-		case DMOff:
-			return false
+func parseRules(allow []string) (rules, error) {
+	r := rules{ids: map[string]bool{}, users: map[string]bool{}}
+	for _, entry := range allow {
+		entry = strings.TrimSpace(entry)
+		id, only := strings.CutPrefix(entry, "user:")
+		switch {
+		case entry == "":
+		case entry == Everybody:
+			r.everywhere = true
+		case only && isID(id, personLetters):
+			r.users[id] = true
+		case !only && isID(id, placeLetters):
+			r.ids[id], r.places = true, true
+		case !only && isID(id, personLetters):
+			r.ids[id] = true
+		default:
+			return rules{}, fmt.Errorf("allow has %q: an entry is an id such as T0123ABCD, C0123ABCD or U0123ABCD, user:<id>, or %s (in Slack: View profile or View channel details, Copy ID)", entry, Everybody)
 		}
-		return named || p.ids[t.Workspace]
 	}
-	return p.ids[Everybody] || named || p.ids[t.Channel] || p.ids[t.Workspace]
+	return r, nil
 }
 
-// recent remembers the newest keys it was given, up to a bound.
-type recent[K comparable] struct {
-	mu   sync.Mutex
-	keys map[K]bool
-	ring []K
-	at   int
+func isID(s, letters string) bool {
+	rest := strings.TrimLeft(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+	return len(s) > 1 && rest == "" && strings.IndexByte(letters, s[0]) >= 0
 }
 
-func newRecent[K comparable](most int) *recent[K] {
-	return &recent[K]{keys: map[K]bool{}, ring: make([]K, most)}
+// empty reports whether nobody is named at all.
+func (r rules) empty() bool { return !r.everywhere && len(r.ids)+len(r.users) == 0 }
+
+// speaker is who wants something, as the rules see him.
+type speaker struct {
+	id    string
+	bot   bool
+	guest bool   // of another company
+	home  string // of a guest: his own workspace
 }
 
-// add remembers a key and reports whether it is new.
-func (r *recent[K]) add(k K) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.keys[k] {
+// place reports whether one of the ids, from the organisation down, is named.
+func (r rules) place(ids []string) bool {
+	if r.everywhere || slices.ContainsFunc(ids, func(id string) bool { return r.ids[id] }) {
+		return true
+	}
+	// With nothing but people named, they may talk everywhere.
+	return !r.places && len(r.users) > 0
+}
+
+// shared decides for places that others can read.
+func (r rules) shared(places []string, s speaker) bool {
+	switch {
+	case r.ids[s.id]:
+		return true
+	case len(r.users) > 0 && !r.users[s.id]:
 		return false
+	case s.bot, s.guest: // a loop of two bots, or talk with other companies, must be somebody's decision
+		return r.place(places) && (r.users[s.id] || s.guest && !s.bot && r.ids[s.home])
 	}
-	delete(r.keys, r.ring[r.at])
-	r.keys[k] = true
-	r.ring[r.at] = k
-	r.at = (r.at + 1) % len(r.ring)
-	return true
+	return r.place(places)
 }
 
-func (r *recent[K]) has(k K) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.keys[k]
+// direct decides for direct messages, in which the places are the organisation
+// and the workspace.
+func (r rules) direct(policy DMPolicy, places []string, s speaker) verdict {
+	named := r.ids[s.id] || r.users[s.id]
+	if !s.bot && (!s.guest || r.ids[s.home]) && len(r.users) == 0 {
+		named = named || slices.ContainsFunc(places, func(id string) bool { return r.ids[id] })
+	}
+	switch {
+	case policy == DMOff:
+	case named:
+		return admitted
+	case s.bot || s.guest && !r.ids[s.home]:
+	case policy == DMOpen:
+		return admitted
+	case policy == DMPairing:
+		return stranger
+	}
+	return refused
+}
+
+// verdict is whether somebody may talk to the bot.
+type verdict int
+
+const (
+	refused  verdict = iota
+	stranger         // may be approved by an admin
+	admitted
+)
+
+// admits is the one decision about who may talk to the bot where. It is asked
+// on every entrance: messages, edits, commands, shortcuts, menus and buttons.
+func (a *Adapter) admits(ctx context.Context, who core.Author, t core.Thread) (verdict, error) {
+	s := speaker{id: who.ID, bot: who.Bot, home: who.Team, guest: !a.cfg.External && a.guest(who, t)}
+	places := []string{a.me.organisation, t.Workspace}
+	if t.Kind != core.KindDirect {
+		if a.rules.shared(append(places, t.Channel), s) {
+			return admitted, nil
+		}
+		return refused, nil
+	}
+	v := a.rules.direct(a.cfg.DM, places, s)
+	if v != stranger {
+		return v, nil
+	}
+	known, err := a.handler.Known(ctx, t, who)
+	if err != nil {
+		return refused, fmt.Errorf("asking whether %s may write: %w", who.ID, err)
+	}
+	if known {
+		return admitted, nil
+	}
+	return stranger, nil
+}
+
+// guest reports whether somebody is of another company. People of one
+// organisation may be of different workspaces.
+func (a *Adapter) guest(who core.Author, t core.Thread) bool {
+	return who.Team != "" && who.Team != t.Workspace && who.Team != a.me.organisation && !a.allied.has(who.Team)
+}
+
+// colleague learns which workspaces are of the bot's organisation: those of
+// people in channels that are shared with no other company.
+func (a *Adapter) colleague(p payload, who core.Author) {
+	if a.me.organisation != "" && who.Team != "" && !p.External && !p.recalled {
+		a.allied.add(who.Team)
+	}
+}
+
+// strangerText refuses a native command.
+const strangerText = "You may not give commands to this bot yet. Write a message to it first; then an admin can approve you."
+
+// lets reports whether somebody may give a command or press a button. Who may
+// not gets no hint, except that a stranger in a direct message is told how to be
+// let in.
+func (a *Adapter) lets(ctx context.Context, who core.Author, t core.Thread, responseURL string) bool {
+	v, err := a.admits(ctx, who, t)
+	switch {
+	case err != nil:
+		a.log.Error("a command was not carried out", "user", who.ID, "error", err)
+	case v == stranger:
+		if err := a.respond(ctx, responseURL, core.Reply{Text: strangerText}, false); err != nil {
+			a.log.Warn("a refusal could not be sent", "error", clean(err))
+		}
+	}
+	return err == nil && v == admitted
+}
+
+// knock hands over the message of a stranger and tells him what he is to be
+// told.
+func (a *Adapter) knock(ctx context.Context, m core.Message) error {
+	text, err := a.handler.Knock(ctx, m)
+	if err != nil || text == "" {
+		return err
+	}
+	a.loose.Go(func() {
+		// The message is settled; the text may take its time.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), knockTimeout)
+		defer cancel()
+		if _, err := a.Post(ctx, core.Post{Target: m.Target, Kind: core.PostCommand, Text: text}); err != nil {
+			a.log.Warn("a stranger could not be answered", "user", m.Author.ID, "error", err)
+		}
+	})
+	return nil
 }

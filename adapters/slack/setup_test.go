@@ -183,6 +183,7 @@ var quick = pace{
 	settled:  time.Hour,
 	silence:  20 * time.Second,
 	farewell: 5 * time.Second,
+	audit:    time.Hour,
 }
 
 func config(s *slacktest.Server) Config {

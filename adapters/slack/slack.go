@@ -1,4 +1,5 @@
-// Package slack connects one Slack app to the bot: Socket Mode in, Web API out.
+// Package slack connects one Slack app to the bot: Socket Mode or signed HTTP
+// requests in, Web API out.
 //
 // Inbound. Each envelope is acknowledged only after its message was handed over
 // and stored; one that fails is left for Slack to send again. What nobody can
@@ -7,8 +8,15 @@
 // conversation keep their order; different conversations do not wait for each
 // other. The two envelopes of a mention, and every repeat, lead to the same
 // [core.Message.InboxKey], so that one message is answered once in whatever
-// order they arrive. Who may talk is checked on every entrance before anything
-// is shown.
+// order they arrive. Who may talk is decided by one function on every entrance
+// before anything is shown.
+//
+// Slack replays nothing for a time without a connection. After such a time, and
+// at the start for the time before, the conversations in which something was
+// said lately are read, oldest message first and within bounds; direct messages
+// are read again now and then for events that never came. What is found goes
+// the way of every other message. A connection is judged by its transport
+// alone, never by how long nobody has said anything.
 //
 // Outbound. Every post goes to the thread of its target's root, never to the
 // timestamp of a reply, and carries its nonce in the message's metadata, where
@@ -30,6 +38,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +67,7 @@ type DMPolicy string
 // The policies for direct messages.
 const (
 	DMAllowlist DMPolicy = "allowlist" // whose user or workspace id is in Allow; the default
+	DMPairing   DMPolicy = "pairing"   // those, and whom an admin approved
 	DMOpen      DMPolicy = "open"
 	DMOff       DMPolicy = "off"
 )
@@ -72,24 +82,41 @@ const (
 	MentionNever        RequireMention = "never"
 )
 
-// Everybody in Config.Allow opens all shared places of the workspace.
+// Everybody in Config.Allow opens all shared places.
 const Everybody = "*"
 
 // Config is one Slack account.
 type Config struct {
 	Account  string // its name in keys; "default" if empty
 	BotToken core.Secret
-	AppToken core.Secret
+	// AppToken opens Socket Mode, SigningSecret is for what Slack sends to
+	// [Adapter.Handler]. At least one must be set, both may be.
+	AppToken, SigningSecret core.Secret
 	// APIURL is the Web API's address, with a slash at its end; Slack's own if
 	// empty.
 	APIURL string
-	// Allow lists the workspace, channel, user and bot ids that the bot
-	// listens to, or Everybody. Nobody else gets as much as a hint. A bot, and
-	// a person of another workspace, must be listed by an id of their own.
-	Allow          []string
-	DM             DMPolicy
-	RequireMention RequireMention
-	ReplyTo        ReplyTo
+	// Allow says who may talk to the bot in shared places. An entry is the id
+	// of an organisation, workspace or channel, or Everybody for all of them;
+	// the id of a person, who then may talk everywhere; or "user:<id>". When
+	// there are entries of the last form, only those people may talk, in the
+	// places that are named, or everywhere if none is. Bots, and people of
+	// another company in a shared channel, must be named by an id of their
+	// own. Empty allows nobody, and nobody else gets as much as a hint.
+	Allow []string
+	DM    DMPolicy
+	// External lets people of other companies talk as if they were of the
+	// bot's own workspace.
+	External bool
+	// RequireMention and ReplyTo are the rules of a place; nil, and a value that
+	// is none of the choices, is the default. For a message at the root of a
+	// channel the place is that channel.
+	RequireMention func(core.Thread) RequireMention
+	ReplyTo        func(core.Thread) ReplyTo
+	// Seen is asked once, at the start, for what earlier processes knew; what
+	// was said since then is read. Nil reads nothing.
+	Seen func(context.Context) (core.Seen, error)
+	// Alert hears of what an operator should know. It must not block.
+	Alert func(core.Alert)
 	// PostEvery is the time between two posts in one channel, and EditEvery
 	// the time between two edits; Slack's limits if zero, none if negative.
 	PostEvery, EditEvery time.Duration
@@ -100,22 +127,28 @@ type Config struct {
 // httpTimeout ends a call of the Web API that nobody else ends.
 const httpTimeout = 20 * time.Second
 
-// Adapter is one Slack account. It is a [core.Platform] and a [core.Finder].
+// Adapter is one Slack account. It is a [core.Platform], a [core.Finder], a
+// [core.Fetcher] and a [core.Historian].
 type Adapter struct {
 	cfg    Config
 	api    *slackgo.Client
 	http   *http.Client
 	log    *slog.Logger
-	policy policy
+	rules  rules
 	names  *names
 	gates  *gates
 	works  *statuses
 	calls  *recent[string]    // interactions that were taken up
 	gone   *recent[threadRef] // threads whose root was deleted
+	allied *recent[string]    // workspaces of the bot's organisation
+	stand  *standing
+	recall *recall
 	pace   pace
 
 	handler core.Handler // set by Run
-	open    atomic.Int32 // sockets
+	intake  atomic.Pointer[intake]
+	end     atomic.Pointer[context.CancelCauseFunc] // of Run
+	loose   sync.WaitGroup                          // what was started beside the lanes
 	mu      sync.Mutex
 	me      *identity // set once; Run sets it before anything is heard
 }
@@ -130,15 +163,22 @@ func New(cfg Config) (*Adapter, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	rules, err := parseRules(cfg.Allow)
+	if err != nil {
+		return nil, fmt.Errorf("slack account %q: %w", cfg.Account, err)
+	}
 	a := &Adapter{
 		cfg:    cfg,
 		http:   cfg.HTTP,
 		log:    cfg.Log.With("platform", "slack", "account", cfg.Account),
-		policy: newPolicy(cfg.Allow, cfg.DM),
+		rules:  rules,
 		gates:  newGates(),
 		works:  newStatuses(),
 		calls:  newRecent[string](1000),
 		gone:   newRecent[threadRef](1000),
+		allied: newRecent[string](1000),
+		stand:  newStanding(cfg.Account, cfg.Alert),
+		recall: newRecall(),
 		pace:   defaultPace,
 	}
 	a.api = slackgo.New(cfg.BotToken.Reveal(),
@@ -146,10 +186,21 @@ func New(cfg Config) (*Adapter, error) {
 		slackgo.OptionAPIURL(cfg.APIURL),
 		slackgo.OptionHTTPClient(a.http))
 	a.names = newNames(a.fetchName)
-	if len(cfg.Allow) == 0 && cfg.DM != DMOpen {
-		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.slack.allow or UNDERSTUDY_SLACK_ALLOW")
-	}
+	a.warnNobody()
 	return a, nil
+}
+
+// warnNobody tells when the list of those who may talk is empty: that is not
+// the same as everybody.
+func (a *Adapter) warnNobody() {
+	const how = "set channels.slack.allow or UNDERSTUDY_SLACK_ALLOW"
+	switch {
+	case !a.rules.empty() || a.cfg.DM == DMOpen:
+	case a.cfg.DM == DMPairing:
+		a.log.Warn("nobody may talk to the bot in channels: the list of allowed ids is empty; " + how)
+	default:
+		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; " + how)
+	}
 }
 
 // check fills in what was left out and refuses what cannot be.
@@ -164,7 +215,11 @@ func (c *Config) check() error {
 	if t := c.BotToken.Reveal(); !strings.HasPrefix(t, "xoxb-") {
 		refuse("the bot token must be the one that begins with xoxb- (OAuth & Permissions in the app's settings)")
 	}
-	if t := c.AppToken.Reveal(); !strings.HasPrefix(t, "xapp-") {
+	switch t := c.AppToken.Reveal(); {
+	case strings.HasPrefix(t, "xapp-"), t == "" && c.SigningSecret.Set():
+	case t == "":
+		refuse("set the app token for Socket Mode (xapp-; Basic Information, App-Level Tokens, in the app's settings), or the signing secret for HTTP (Basic Information, App Credentials)")
+	default:
 		refuse("the app token must be the one that begins with xapp- (Basic Information, App-Level Tokens, in the app's settings)")
 	}
 	if c.APIURL == "" {
@@ -173,14 +228,15 @@ func (c *Config) check() error {
 	if !strings.HasSuffix(c.APIURL, "/") {
 		refuse("the address of the Web API must end in a slash, %q does not", c.APIURL)
 	}
-	choose(&c.DM, refuse, "dm policy", DMAllowlist, DMOpen, DMOff)
-	choose(&c.RequireMention, refuse, "mention rule", MentionUntilEngaged, MentionAlways, MentionNever)
-	choose(&c.ReplyTo, refuse, "replyTo", ReplyFirst, ReplyAll, ReplyOff)
+	choose(&c.DM, refuse, "dm policy", DMAllowlist, DMPairing, DMOpen, DMOff)
 	if c.PostEvery == 0 {
 		c.PostEvery = postEvery
 	}
 	if c.EditEvery == 0 {
 		c.EditEvery = editEvery
+	}
+	if c.Alert == nil {
+		c.Alert = func(core.Alert) {}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -200,16 +256,40 @@ func choose[T ~string](value *T, refuse func(string, ...any), what string, choic
 		*value = choices[0]
 		return
 	}
-	for _, c := range choices {
-		if *value == c {
-			return
-		}
+	if !slices.Contains(choices, *value) {
+		refuse("%s can be one of %q, not %q", what, choices, *value)
 	}
-	refuse("%s can be one of %q, not %q", what, choices, *value)
 }
 
-// identity is who the bot is on Slack.
-type identity struct{ user, bot, team, name string }
+// replyTo is how messages at the root of a place are answered.
+func (a *Adapter) replyTo(t core.Thread) ReplyTo {
+	return rule(a.cfg.ReplyTo, t, ReplyFirst, ReplyAll, ReplyOff)
+}
+
+// requireMention is which messages of a place are for the bot.
+func (a *Adapter) requireMention(t core.Thread) RequireMention {
+	return rule(a.cfg.RequireMention, t, MentionUntilEngaged, MentionAlways, MentionNever)
+}
+
+// rule asks for the value of a place; the first of the choices is the default.
+func rule[T ~string](ask func(core.Thread) T, t core.Thread, choices ...T) T {
+	if ask != nil {
+		if v := ask(t); slices.Contains(choices, v) {
+			return v
+		}
+	}
+	return choices[0]
+}
+
+// identity is who the bot is on Slack. The organisation is empty for a workspace
+// that belongs to none; for an app that was installed in a whole organisation,
+// team is no workspace.
+type identity struct{ user, bot, team, name, organisation string }
+
+// everywhere reports whether the app was installed in a whole organisation.
+func (i *identity) everywhere() bool {
+	return i.organisation != "" && (i.team == "" || i.team == i.organisation)
+}
 
 // identify asks Slack once who the bot is.
 func (a *Adapter) identify(ctx context.Context) (*identity, error) {
@@ -222,7 +302,7 @@ func (a *Adapter) identify(ctx context.Context) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.me = &identity{user: r.UserID, bot: r.BotID, team: r.TeamID, name: r.User}
+	a.me = &identity{user: r.UserID, bot: r.BotID, team: r.TeamID, name: r.User, organisation: r.EnterpriseID}
 	a.warnScopes(r.Header.Get("X-OAuth-Scopes"))
 	return a.me, nil
 }
@@ -247,21 +327,57 @@ func (a *Adapter) warnScopes(header string) {
 	}
 }
 
-// Connected reports whether a socket to Slack is open.
-func (a *Adapter) Connected() bool { return a.open.Load() > 0 }
+// Connected reports whether Slack can reach the bot right now.
+func (a *Adapter) Connected() bool { return a.Connection().State == core.Connected }
 
 // Run hands what people say to h until ctx ends, which is no error. The error
 // is a *[FatalError] when Slack refuses the account for good; everything else
 // is tried again. Run must not be called twice.
 func (a *Adapter) Run(ctx context.Context, h core.Handler) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	a.handler = h
+	a.end.Store(&cancel)
 	defer a.http.CloseIdleConnections()
 	defer a.names.stop()
+	defer a.loose.Wait()
+	defer cancel(nil)
+	err := a.serve(ctx)
+	var fatal *FatalError
+	if err == nil && errors.As(context.Cause(ctx), &fatal) {
+		err = fatal
+	}
+	if err != nil {
+		a.stand.refused(err)
+	}
+	return err
+}
+
+// serve signs in and listens until ctx ends.
+func (a *Adapter) serve(ctx context.Context) error {
+	if err := a.signIn(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	a.remember(ctx)
+	in := newIntake(ctx, a)
+	defer in.wait()
+	a.intake.Store(in)
+	defer a.intake.Store(nil)
+	a.loose.Go(func() { a.audits(ctx) })
+	if a.cfg.AppToken.Set() {
+		return a.connect(ctx, in.take)
+	}
+	a.listening(ctx) // it is for Slack to call
+	<-ctx.Done()
+	return nil
+}
+
+// signIn asks who the bot is, until Slack tells or refuses.
+func (a *Adapter) signIn(ctx context.Context) error {
 	for failures := 0; ; failures++ {
 		me, err := a.identify(ctx)
 		if err == nil {
-			a.log.Info("signed in to Slack", "user", me.user, "team", me.team)
-			break
+			a.log.Info("signed in to Slack", "user", me.user, "team", me.team, "organisation", me.organisation)
+			return nil
 		}
 		if fatal := refusal(err, botTokenPlace); fatal != nil {
 			return fatal
@@ -270,9 +386,13 @@ func (a *Adapter) Run(ctx context.Context, h core.Handler) error {
 			return nil
 		}
 	}
-	in := newIntake(a)
-	defer in.wait()
-	return a.connect(ctx, in.take)
+}
+
+// refuse ends the account: Slack has said that it is no longer wanted.
+func (a *Adapter) refuse(err *FatalError) {
+	if end := a.end.Load(); end != nil {
+		(*end)(err)
+	}
 }
 
 // rest waits before the next attempt. It returns false when ctx has ended.
@@ -281,6 +401,7 @@ func (a *Adapter) rest(ctx context.Context, failures int, err error) bool {
 		return false
 	}
 	wait := a.pace.pause(failures)
+	a.stand.trying(failures+1, time.Now().Add(wait), err)
 	a.log.Warn("cannot reach Slack, trying again", "in", wait, "failures", failures+1, "error", clean(err))
 	return sleep(ctx, wait)
 }

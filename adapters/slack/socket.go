@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,6 +25,9 @@ type pace struct {
 	// farewell is how long a connection that Slack is about to close is still
 	// read while its successor is open.
 	farewell time.Duration
+	// audit is the time between two looks for direct messages that Slack has
+	// not told of, and grace how old such a one must be.
+	audit, grace time.Duration
 }
 
 var defaultPace = pace{
@@ -33,6 +35,8 @@ var defaultPace = pace{
 	settled:  time.Minute,
 	silence:  30 * time.Second,
 	farewell: 30 * time.Second,
+	audit:    10 * time.Minute,
+	grace:    time.Minute,
 }
 
 func (p pace) pause(failures int) time.Duration { return p.pauses[min(failures, len(p.pauses)-1)] }
@@ -58,11 +62,7 @@ func (a *Adapter) connect(ctx context.Context, take taker) error {
 		started := time.Now()
 		l, err := a.dial(ctx)
 		if err == nil {
-			a.open.Add(1)
-			links.Go(func() {
-				defer a.open.Add(-1)
-				l.read(ctx, take)
-			})
+			links.Go(func() { a.read(ctx, l, take) })
 			err = l.wait()
 		}
 		if ctx.Err() != nil {
@@ -156,11 +156,18 @@ func (l *link) ack(id string) {
 	_ = l.ws.WriteJSON(map[string]string{"envelope_id": id})
 }
 
-// read passes frames on until the socket ends.
-func (l *link) read(ctx context.Context, take taker) {
+// read passes frames on until the socket ends. The account is connected from
+// Slack's greeting on: a socket that is closed in place of one never was.
+func (a *Adapter) read(ctx context.Context, l *link, take taker) {
 	stop := context.AfterFunc(ctx, l.close)
 	defer stop()
 	defer l.close()
+	greeted := false
+	defer func() {
+		if greeted {
+			a.stand.hung()
+		}
+	}()
 	for {
 		kind, frame, err := l.ws.ReadMessage()
 		if err != nil {
@@ -171,13 +178,19 @@ func (l *link) read(ctx context.Context, take taker) {
 		if kind != websocket.TextMessage {
 			continue
 		}
-		if reason, ok := disconnect(frame); ok {
+		switch kind, reason := control(frame); kind {
+		case "hello":
+			if !greeted {
+				greeted = true
+				a.listening(ctx)
+			}
+		case "disconnect":
 			if !l.part(reason) {
 				return
 			}
-			continue
+		default:
+			take(ctx, frame, l.ack)
 		}
-		take(ctx, frame, l.ack)
 	}
 }
 
@@ -199,17 +212,11 @@ func (l *link) close() {
 	_ = l.ws.Close()
 }
 
-// disconnected is Slack's word that it does not want this connection.
-type disconnected struct{ reason string }
-
-func (d *disconnected) Error() string { return "Slack closed the socket: " + d.reason }
-
-// disconnect reads the reason of a disconnect notice, if the frame is one.
-func disconnect(frame []byte) (reason string, ok bool) {
-	var e struct{ Type, Reason string }
-	var wrongType *json.UnmarshalTypeError
-	if err := json.Unmarshal(frame, &e); err != nil && !errors.As(err, &wrongType) {
-		return "", false
+// control reads the kind of a frame, and the reason of a disconnect notice.
+func control(frame []byte) (kind, reason string) {
+	e, err := decode[struct{ Type, Reason string }](frame)
+	if err != nil {
+		return "", ""
 	}
-	return e.Reason, e.Type == "disconnect"
+	return e.Type, e.Reason
 }

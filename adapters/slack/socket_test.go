@@ -128,11 +128,6 @@ func TestFatalRefusals(t *testing.T) {
 			wantFatal(t, s, config(s), c.help)
 		})
 	}
-	t.Run("Socket Mode is off", func(t *testing.T) {
-		s := serve(t, slacktest.Config{})
-		s.Refuse("link_disabled")
-		wantFatal(t, s, config(s), "Socket Mode")
-	})
 	t.Run("tokens of another app", func(t *testing.T) {
 		s := serve(t, slacktest.Config{BotToken: "xoxb-another"})
 		wantFatal(t, s, config(s), "copy")
@@ -165,11 +160,12 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Config){
 		"xoxb-":     func(c *Config) { c.BotToken = core.NewSecret("xapp-secret") },
-		"xapp-":     func(c *Config) { c.AppToken = core.Secret{} },
+		"xapp-":     func(c *Config) { c.AppToken = core.NewSecret("xoxp-secret") },
+		"signing":   func(c *Config) { c.AppToken = core.Secret{} },
+		"app token": func(c *Config) { c.AppToken = core.Secret{} },
+		"allow has": func(c *Config) { c.Allow = []string{"general"} },
 		"slash":     func(c *Config) { c.APIURL = "http://localhost/api" },
-		"replyTo":   func(c *Config) { c.ReplyTo = "sometimes" },
 		"dm policy": func(c *Config) { c.DM = "everyone" },
-		"mention":   func(c *Config) { c.RequireMention = "yes" },
 	} {
 		cfg := good
 		change(&cfg)
@@ -177,7 +173,7 @@ func TestNewRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
-		if err != nil && strings.Contains(err.Error(), "xapp-secret") {
+		if err != nil && strings.Contains(err.Error(), "-secret") {
 			t.Errorf("the error holds a token: %v", err)
 		}
 	}

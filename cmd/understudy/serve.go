@@ -217,8 +217,9 @@ func (s *setup) accounts(log *slog.Logger) ([]*account, map[string]core.Platform
 		d := s.config.Channels.Slack
 		a, err := slack.New(slack.Config{
 			Account: "default", BotToken: s.env.SlackBotToken, AppToken: s.env.SlackAppToken, APIURL: d.APIURL, Allow: d.Allow,
-			DM: slack.DMPolicy(d.DMPolicy), RequireMention: slack.RequireMention(d.RequireMention),
-			ReplyTo: slack.ReplyTo(d.ReplyTo), Log: log,
+			DM: slack.DMPolicy(d.DMPolicy), Log: log,
+			RequireMention: func(core.Thread) slack.RequireMention { return slack.RequireMention(d.RequireMention) },
+			ReplyTo:        func(core.Thread) slack.ReplyTo { return slack.ReplyTo(d.ReplyTo) },
 		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("slack: %w", err)

@@ -58,7 +58,7 @@ var methods = map[string]method{
 // what the methods here do in conversations of other kinds, with files, and
 // with reactions.
 var otherScopes = []string{
-	"app_mentions:read", "commands", "files:read", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+	"app_mentions:read", "assistant:write", "commands", "files:read", "groups:history", "groups:read", "im:history", "im:read", "im:write",
 	"mpim:history", "mpim:read", "reactions:read",
 }
 

@@ -1,0 +1,68 @@
+package slack
+
+import (
+	"context"
+
+	"understudy/core"
+)
+
+// shortcuts are the commands that stand in the menu of every message, under
+// these names. Inside a thread Slack offers no others.
+var shortcuts = map[string]string{
+	"model":  "Choose the model",
+	"status": "Which model answers",
+	"stop":   "Stop the answer",
+	"help":   "List the commands",
+}
+
+// shortcut is a message shortcut, as much as the bot goes by.
+type shortcut struct {
+	Type     string `json:"type"`
+	Callback string `json:"callback_id"`
+	Trigger  string `json:"trigger_id"`
+	Response string `json:"response_url"`
+	User     struct {
+		ID   string `json:"id"`
+		Team string `json:"team_id"`
+	} `json:"user"`
+	Team      struct{ ID string }       `json:"team"`
+	Channel   struct{ ID, Name string } `json:"channel"`
+	MessageTS stamp                     `json:"message_ts"`
+	Message   event                     `json:"message"`
+}
+
+// invocation reads which command is meant, and in which conversation: that of
+// the message whose menu it was taken from.
+func (a *Adapter) shortcutInvocation(s shortcut) (core.Invocation, bool) {
+	if _, ok := shortcuts[s.Callback]; !ok {
+		return core.Invocation{}, false
+	}
+	ev := s.Message
+	ev.Channel, ev.ChannelType = s.Channel.ID, channelType(core.Thread{Kind: namedKind(s.Channel.ID, s.Channel.Name)})
+	ev.TS = stamp(first(string(s.MessageTS), string(ev.TS)))
+	who := core.Author{ID: s.User.ID, Team: s.User.Team}
+	t := a.thread(payload{TeamID: first(s.Team.ID, s.User.Team)}, ev)
+	return core.Invocation{ID: s.Trigger, Author: who, Native: true, Name: s.Callback,
+		Target: core.Target{Thread: t, Recipient: who.ID, RecipientTeam: who.Team}}, t.Channel != "" && who.ID != ""
+}
+
+// shortcut carries out a command that was chosen from the menu of a message. It
+// was acknowledged; what there is to say goes to the caller alone.
+func (a *Adapter) shortcut(ctx context.Context, s shortcut) {
+	inv, ok := a.shortcutInvocation(s)
+	if !ok || !a.lets(ctx, inv.Author, inv.Target.Thread, s.Response) || !a.calls.add(inv.ID) {
+		return
+	}
+	inv.Author.Name = a.nameFor(ctx, inv.Author)
+	reply, err := a.handler.Command(ctx, inv)
+	if err != nil {
+		a.log.Error("a command failed", "command", inv.Name, "error", err)
+		reply = core.Reply{Text: failedText}
+	}
+	if err := a.respond(ctx, s.Response, reply, false); err != nil {
+		a.log.Error("the reply to a command could not be sent", "command", inv.Name, "error", clean(err))
+	}
+}
+
+// failedText answers a command that could not be carried out.
+const failedText = "The command could not be carried out. Please try again."

@@ -1,0 +1,74 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+)
+
+// maxAnswer bounds what is read of an answer of the Web API, in bytes.
+const maxAnswer = 16 << 20
+
+// ask calls a method of the Web API whose answer slack-go does not give in full.
+// The errors are those of slack-go.
+func (a *Adapter) ask(ctx context.Context, method string, args url.Values, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.cfg.APIURL+method, strings.NewReader(args.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "Bearer "+a.cfg.BotToken.Reveal())
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return clean(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	switch {
+	case resp.StatusCode == http.StatusTooManyRequests:
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return &slackgo.RateLimitedError{RetryAfter: time.Duration(max(seconds, 1)) * time.Second}
+	case resp.StatusCode != http.StatusOK:
+		return slackgo.StatusCodeError{Code: resp.StatusCode, Status: resp.Status}
+	case err != nil:
+		return fmt.Errorf("reading the answer to %s: %w", method, err)
+	}
+	said, err := decode[struct {
+		OK            bool
+		Error, Needed string
+	}](body)
+	if err != nil {
+		return fmt.Errorf("reading the answer to %s: %w", method, err)
+	}
+	if !said.OK {
+		return slackgo.SlackErrorResponse{Err: first(said.Error, "no_reason"), Needed: said.Needed}
+	}
+	var wrongType *json.UnmarshalTypeError
+	if err := json.Unmarshal(body, into); err != nil && !errors.As(err, &wrongType) {
+		return fmt.Errorf("reading the answer to %s: %w", method, err)
+	}
+	return nil
+}
+
+// saidCode reports whether Slack refused a call with one of the codes.
+func saidCode(err error, codes ...string) bool {
+	var refused slackgo.SlackErrorResponse
+	if !errors.As(err, &refused) {
+		return false
+	}
+	for _, c := range codes {
+		if refused.Err == c {
+			return true
+		}
+	}
+	return false
+}
