@@ -127,9 +127,10 @@ func (s *Sender) Send(rows ...Row) {
 }
 
 // add puts a row in its lane; fresh is true if that lane is new. Rows that wait
-// for somebody else's word are no part of it. The lock is held.
+// for somebody else's word are no part of it, nor are posts for operators: they
+// have a queue and a rate of their own. The lock is held.
 func (s *Sender) add(r Row) (key string, fresh bool) {
-	if !r.State.Open() || r.Post.Text == "" || r.Post.Kind == core.PostStatus {
+	if !r.State.Open() || r.Post.Text == "" || r.Post.Kind == core.PostStatus || r.Post.Kind == core.PostAdmin {
 		return "", false
 	}
 	key = r.Post.Target.Thread.Key()
