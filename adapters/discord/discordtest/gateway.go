@@ -14,10 +14,12 @@ import (
 
 // The intents that decide which events a bot gets.
 const (
-	intentGuilds         = 1 << 0
-	intentGuildMessages  = 1 << 9
-	intentDirectMessages = 1 << 12
-	intentMessageContent = 1 << 15
+	intentGuilds          = 1 << 0
+	intentGuildMessages   = 1 << 9
+	intentGuildReactions  = 1 << 10
+	intentDirectMessages  = 1 << 12
+	intentDirectReactions = 1 << 13
+	intentMessageContent  = 1 << 15
 )
 
 // The intents that have to be switched on for an application.
@@ -241,12 +243,12 @@ func (s *Server) identify(c *socket, raw json.RawMessage) {
 		c.send(opInvalidSession, false)
 	default:
 		c.known = true
-		s.begin(c, id)
+		s.beginSession(c, id)
 	}
 }
 
-// begin greets a new session with what it needs to know. The lock is held.
-func (s *Server) begin(c *socket, id Identify) {
+// beginSession greets a new session with what it needs to know. The lock is held.
+func (s *Server) beginSession(c *socket, id Identify) {
 	n := &session{id: "session-" + s.newID(), intents: id.Intents, shard: id.Shard, shards: id.Shards, socket: c}
 	s.sessions[n.id] = n
 	guilds := []object{}
@@ -419,7 +421,7 @@ func (s *Server) guildJSON(id string) object {
 		"explicit_content_filter": 0, "roles": []object{role(id, "@everyone"), own},
 		"emojis": []object{}, "stickers": []object{}, "features": []string{}, "mfa_level": 0,
 		"system_channel_id": nil, "system_channel_flags": 0, "rules_channel_id": nil, "vanity_url_code": nil,
-		"description": nil, "banner": nil, "premium_tier": 0, "preferred_locale": "en-US",
+		"description": nil, "banner": nil, "premium_tier": s.boosts[id], "preferred_locale": "en-US",
 		"public_updates_channel_id": nil, "nsfw_level": 0, "premium_progress_bar_enabled": false,
 		"joined_at": "2026-01-01T00:00:00.000000+00:00", "large": false, "unavailable": false, "member_count": len(s.users),
 		"voice_states": []object{}, "members": []object{member}, "channels": orEmpty(channels),

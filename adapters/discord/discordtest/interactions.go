@@ -1,10 +1,11 @@
 package discordtest
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
-	"strings"
-	"unicode/utf8"
+	"time"
 )
 
 // The types of interactions.
@@ -15,7 +16,23 @@ const (
 	ModalInteraction     = 5
 )
 
-const ephemeral = 64
+// The types of first responses.
+const (
+	respondMessage     = 4
+	respondLater       = 5
+	respondLaterUpdate = 6
+	respondUpdate      = 7
+	respondChoices     = 8
+	respondModal       = 9
+)
+
+const (
+	ephemeral = 1 << 6
+	loading   = 1 << 7 // the message that says that the bot is thinking
+
+	respondWithin = 3 * time.Second
+	tokenLife     = 15 * time.Minute
+)
 
 // Interaction is something a user did with the bot's own interface.
 type Interaction struct {
@@ -49,29 +66,20 @@ type FollowUp struct {
 	Ephemeral bool
 }
 
-// Row is an action row of components.
-type Row struct{ Components []Component }
-
-// Component is a menu or button.
-type Component = component
-
-type component struct {
-	Type        int
-	CustomID    string `json:"custom_id"`
-	Placeholder string
-	Options     []Option
-	Components  []component
-}
-
-// Option is one entry of a select menu.
-type Option struct{ Label, Value, Description string }
-
 // Choice is one value offered while typing.
 type Choice struct{ Name, Value string }
 
 type interaction struct {
 	Interaction
-	answer Answer
+	born, spent time.Time // when it came; when its token ran out, if a test said so
+	callback    int
+	choices     []Choice
+	deleted     bool
+	edits       int
+	// original is the message of the first response, or for a component the
+	// one that holds it.
+	original  *Message
+	followUps []*Message
 }
 
 // Interact makes a user do something and returns the interaction's id.
@@ -89,28 +97,52 @@ func (s *Server) Interact(i Interaction) string {
 		"channel_id": i.Channel, "version": 1, "locale": "en-US", "app_permissions": "0", "entitlements": []any{},
 		"authorizing_integration_owners": object{}, "context": 0, "attachment_size_limit": 10 << 20,
 		"data": s.interactionData(i)}
-	if c.Guild != "" {
+	switch {
+	case c.Guild != "":
 		member := s.memberJSON(i.User)
 		member["user"], member["permissions"] = s.userJSON(i.User), "0"
 		o["guild_id"], o["member"], o["channel"] = c.Guild, member, s.channelJSON(c)
-	} else {
+	case c.Type == GroupMessage:
+		o["user"], o["context"], o["channel"] = s.userJSON(i.User), 2, s.channelJSON(c)
+	default:
 		o["user"], o["context"] = s.userJSON(i.User), 1
 	}
+	n := &interaction{Interaction: i, born: time.Now()}
 	if i.Message != "" {
-		o["message"] = s.messageJSON(&Message{ID: i.Message, Channel: i.Channel, Author: BotID, Flags: ephemeral})
+		n.original = s.holding(i)
+		o["message"] = s.messageJSON(n.original)
 	}
 	for k, v := range i.Raw {
 		o[k] = v
 	}
-	s.interactions[i.ID] = &interaction{Interaction: i}
+	s.interactions[i.ID] = n
 	s.dispatch("INTERACTION_CREATE", 0, o)
 	return i.ID
+}
+
+// holding is the message that holds a component: one of a channel, or one that
+// only its user sees.
+func (s *Server) holding(i Interaction) *Message {
+	if m := s.find(i.Channel, i.Message); m != nil {
+		return m
+	}
+	for _, other := range s.interactions {
+		for _, m := range append(other.followUps, other.original) {
+			if m != nil && m.ID == i.Message {
+				return m
+			}
+		}
+	}
+	return &Message{ID: i.Message, Channel: i.Channel, Author: BotID, Flags: ephemeral, At: time.Now()}
 }
 
 func (s *Server) interactionData(i Interaction) object {
 	switch i.Type {
 	case ComponentInteraction:
-		return object{"custom_id": i.CustomID, "component_type": 3, "values": i.Values}
+		if i.Values == nil {
+			return object{"custom_id": i.CustomID, "component_type": buttonType}
+		}
+		return object{"custom_id": i.CustomID, "component_type": selectType, "values": i.Values}
 	case ModalInteraction:
 		return object{"custom_id": i.CustomID, "components": []object{}}
 	}
@@ -133,196 +165,185 @@ func (s *Server) Answer(id string) Answer {
 	if i == nil {
 		return Answer{}
 	}
-	a := i.answer
-	a.FollowUps = slices.Clone(a.FollowUps)
+	a := Answer{Callback: i.callback, Choices: i.choices, Deleted: i.deleted, Edits: i.edits}
+	if m := i.original; m != nil && i.callback != 0 {
+		a.Ephemeral, a.Content, a.Components = m.Flags&ephemeral != 0, m.Content, m.Components
+	}
+	for _, m := range i.followUps {
+		a.FollowUps = append(a.FollowUps, FollowUp{m.Content, m.Flags&ephemeral != 0})
+	}
 	return a
+}
+
+// Unanswered are the interactions that got no response at all.
+func (s *Server) Unanswered() []Interaction {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Interaction
+	for _, i := range s.interactions {
+		if i.callback == 0 {
+			all = append(all, i.Interaction)
+		}
+	}
+	return all
+}
+
+// Spend lets the token of an interaction run out.
+func (s *Server) Spend(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interactions[id].spent = time.Now()
+}
+
+// firstResponse is the body of a callback.
+type firstResponse struct {
+	Type int
+	Data json.RawMessage
 }
 
 func (s *Server) callback(c *call) (int, any) {
 	i := s.interactions[c.PathValue("interaction")]
-	if i == nil || c.PathValue("token") != "itok-"+i.ID {
+	if i == nil || c.PathValue("token") != "itok-"+i.ID || !i.spent.IsZero() || i.callback == 0 && time.Since(i.born) > respondWithin {
 		return fail(refused(http.StatusNotFound, 10062, "Unknown interaction"))
 	}
-	if ch := s.channels[i.Channel]; ch.Locked {
-		return fail(errArchived)
+	if e := s.reachable(i); e != nil {
+		return fail(e)
 	}
-	if i.answer.Callback != 0 {
+	if i.callback != 0 {
 		return fail(refused(http.StatusBadRequest, 40060, "Interaction has already been acknowledged."))
 	}
-	var d struct {
-		Type int
-		Data struct {
-			outgoingMessage
-			Choices []Choice
-		}
-	}
+	var d firstResponse
 	if e := c.decode(&d); e != nil {
 		return fail(e)
 	}
-	if e := d.Data.check(); e != nil {
-		return fail(e)
+	allowed := map[int][]int{
+		CommandInteraction:   {respondMessage, respondLater, respondModal},
+		ComponentInteraction: {respondMessage, respondLater, respondLaterUpdate, respondUpdate, respondModal},
+		CompleteInteraction:  {respondChoices},
+		ModalInteraction:     {respondMessage, respondLater, respondLaterUpdate, respondUpdate},
 	}
-	allowed := map[int][]int{CommandInteraction: {4, 5, 9}, ComponentInteraction: {4, 5, 6, 7, 9},
-		CompleteInteraction: {8}, ModalInteraction: {4, 5, 6, 7}}
-	switch {
-	case !slices.Contains(allowed[i.Type], d.Type):
+	if !slices.Contains(allowed[i.Type], d.Type) {
 		return fail(invalid("type", "BASE_TYPE_CHOICES", "Not a response to this type of interaction."))
-	case d.Type == 4 && d.Data.text() == "" && len(d.Data.Components) == 0:
-		return fail(errEmpty)
-	case len(d.Data.Choices) > 25:
-		return fail(invalid("choices", "BASE_TYPE_BAD_LENGTH", "Must be 25 or fewer in length."))
 	}
-	for _, choice := range d.Data.Choices {
+	if e := s.begins(i, d, c.files); e != nil {
+		return fail(e)
+	}
+	i.callback = d.Type
+	if c.URL.Query().Get("with_response") != "true" {
+		return http.StatusNoContent, nil
+	}
+	resource := object{"type": d.Type}
+	head := object{"id": i.ID, "type": i.Type, "response_message_loading": d.Type == respondLater}
+	if i.original != nil && d.Type != respondChoices && d.Type != respondModal {
+		resource["message"] = s.messageJSON(i.original)
+		head["response_message_id"] = i.original.ID
+	}
+	return http.StatusOK, object{"interaction": head, "resource": resource}
+}
+
+// begins carries a first response out.
+func (s *Server) begins(i *interaction, d firstResponse, files []upload) *apiError {
+	switch d.Type {
+	case respondLaterUpdate:
+		return nil
+	case respondChoices:
+		return i.offer(d.Data)
+	case respondModal:
+		return checkModal(d.Data)
+	}
+	var out outgoingMessage
+	if len(d.Data) > 0 {
+		if err := json.Unmarshal(d.Data, &out); err != nil {
+			return refused(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+		}
+	}
+	out.files = files
+	if d.Type == respondUpdate {
+		return s.edit(i.original, out)
+	}
+	if d.Type == respondMessage && out.empty() {
+		return errEmpty
+	}
+	if e := s.check(out); e != nil {
+		return e
+	}
+	m := i.message(out)
+	if d.Type == respondLater {
+		m.Flags |= loading
+	}
+	i.original = m
+	s.show(m)
+	return nil
+}
+
+// message is a new message that answers an interaction.
+func (i *interaction) message(out outgoingMessage) *Message {
+	m := &Message{Channel: i.Channel, Author: BotID, Flags: out.Flags, At: time.Now()}
+	if i.Type == CommandInteraction {
+		m.Type = 20
+	}
+	m.Extra = object{"webhook_id": ApplicationID, "application_id": ApplicationID,
+		"interaction_metadata": object{"id": i.ID, "type": i.Type, "user": object{"id": i.User}, "authorizing_integration_owners": object{}}}
+	m.apply(out)
+	return m
+}
+
+// show puts a message into its channel, unless only its user sees it.
+func (s *Server) show(m *Message) {
+	m.ID = s.newID()
+	if m.Flags&ephemeral != 0 {
+		s.store(m)
+		return
+	}
+	s.add(m)
+}
+
+func (i *interaction) offer(raw json.RawMessage) *apiError {
+	var d struct{ Choices []Choice }
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return invalid("data.choices", "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType")
+	}
+	if len(d.Choices) > 25 {
+		return invalid("data.choices", "BASE_TYPE_BAD_LENGTH", "Must be 25 or fewer in length.")
+	}
+	for n, choice := range d.Choices {
 		if !between(choice.Name, 1, 100) || !between(choice.Value, 1, 100) {
-			return fail(invalid("choices", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length."))
+			return invalid(fmt.Sprintf("data.choices.%d.name", n), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
 		}
 	}
-	i.answer = Answer{Callback: d.Type, Ephemeral: d.Data.Flags&ephemeral != 0,
-		Content: d.Data.text(), Components: rows(d.Data.Components), Choices: d.Data.Choices}
-	return http.StatusNoContent, nil
+	i.choices = d.Choices
+	return nil
 }
 
-// byToken finds the interaction of a webhook route.
-func (s *Server) byToken(c *call) (*interaction, *apiError) {
-	id := strings.TrimPrefix(c.PathValue("token"), "itok-")
-	i := s.interactions[id]
-	if i == nil || i.answer.Callback == 0 {
-		return nil, refused(http.StatusNotFound, 10015, "Unknown Webhook")
+func checkModal(raw json.RawMessage) *apiError {
+	var d struct {
+		CustomID   string `json:"custom_id"`
+		Title      string
+		Components []json.RawMessage
 	}
-	if s.channels[i.Channel].Locked {
-		return nil, errArchived
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return refused(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 	}
-	return i, nil
-}
-
-// followUp makes a message after the response. While the response is still
-// deferred the message takes its place instead, and its flags do not count.
-func (s *Server) followUp(c *call) (int, any) {
-	i, e := s.byToken(c)
-	if e != nil {
-		return fail(e)
-	}
-	var out outgoingMessage
-	if e := c.decode(&out); e != nil {
-		return fail(e)
-	}
-	if e := out.check(); e != nil {
-		return fail(e)
-	}
-	if i.answer.Callback == 5 && i.answer.Edits == 0 {
-		i.answer.Content, i.answer.Components = out.text(), rows(out.Components)
-		i.answer.Edits++
-		return http.StatusOK, s.original(i)
-	}
-	f := FollowUp{Content: out.text(), Ephemeral: out.Flags&ephemeral != 0}
-	i.answer.FollowUps = append(i.answer.FollowUps, f)
-	m := &Message{ID: s.newID(), Channel: i.Channel, Author: BotID, Content: f.Content, Flags: out.Flags}
-	if !f.Ephemeral {
-		s.add(m)
-	}
-	return http.StatusOK, s.messageJSON(m)
-}
-
-func (s *Server) original(i *interaction) object {
-	return s.messageJSON(&Message{ID: "1" + i.ID[1:], Channel: i.Channel, Author: BotID, Content: i.answer.Content})
-}
-
-func (s *Server) getOriginal(c *call) (int, any) {
-	i, e := s.byToken(c)
-	if e != nil {
-		return fail(e)
-	}
-	return http.StatusOK, s.original(i)
-}
-
-func (s *Server) patchOriginal(c *call) (int, any) {
-	i, e := s.byToken(c)
-	if e != nil {
-		return fail(e)
-	}
-	var out outgoingMessage
-	if e := c.decode(&out); e != nil {
-		return fail(e)
-	}
-	if e := out.check(); e != nil {
-		return fail(e)
-	}
-	if out.Content != nil {
-		i.answer.Content = *out.Content
-	}
-	if out.Components != nil {
-		i.answer.Components = rows(out.Components)
-	}
-	if i.answer.Content == "" && len(i.answer.Components) == 0 {
-		return fail(errEmpty)
-	}
-	i.answer.Edits++
-	return http.StatusOK, s.original(i)
-}
-
-func (s *Server) deleteOriginal(c *call) (int, any) {
-	i, e := s.byToken(c)
-	if e != nil {
-		return fail(e)
-	}
-	i.answer.Deleted = true
-	return http.StatusNoContent, nil
-}
-
-func rows(all []component) []Row {
-	var out []Row
-	for _, r := range all {
-		out = append(out, Row{Components: r.Components})
-	}
-	return out
-}
-
-func between(s string, low, high int) bool {
-	n := utf8.RuneCountInString(s)
-	return n >= low && n <= high
-}
-
-// checkComponents holds action rows and select menus to the platform's limits.
-func checkComponents(all []component) *apiError {
-	if len(all) > 5 {
-		return invalid("components", "BASE_TYPE_BAD_LENGTH", "Must be 5 or fewer in length.")
-	}
-	seen := map[string]bool{}
-	for _, row := range all {
-		if row.Type != 1 || len(row.Components) == 0 {
-			return invalid("components", "UNION_TYPE_CHOICES", "Must be an action row with components.")
-		}
-		for _, c := range row.Components {
-			if !between(c.CustomID, 1, 100) || seen[c.CustomID] {
-				return invalid("custom_id", "COMPONENT_CUSTOM_ID_DUPLICATED", "Must be unique and at most 100 in length.")
-			}
-			seen[c.CustomID] = true
-			if c.Type == 3 {
-				if e := checkMenu(c); e != nil {
-					return e
-				}
-			}
-		}
+	switch {
+	case !between(d.CustomID, 1, 100):
+		return invalid("data.custom_id", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+	case !between(d.Title, 1, 45):
+		return invalid("data.title", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 45 in length.")
+	case len(d.Components) < 1 || len(d.Components) > 5:
+		return invalid("data.components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
 	}
 	return nil
 }
 
-func checkMenu(c component) *apiError {
-	if len(c.Options) < 1 || len(c.Options) > 25 {
-		return invalid("options", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 25 in length.")
-	}
-	if !between(c.Placeholder, 0, 150) {
-		return invalid("placeholder", "BASE_TYPE_MAX_LENGTH", "Must be 150 or fewer in length.")
-	}
-	values := map[string]bool{}
-	for _, o := range c.Options {
-		if !between(o.Label, 1, 100) || !between(o.Value, 1, 100) || !between(o.Description, 0, 100) {
-			return invalid("options", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
-		}
-		if values[o.Value] {
-			return invalid("options", "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED", "The specified option value is already used.")
-		}
-		values[o.Value] = true
+// reachable reports why nothing can be answered in the place of an interaction.
+func (s *Server) reachable(i *interaction) *apiError {
+	switch c := s.channels[i.Channel]; {
+	case c == nil:
+		return errUnknownChannel
+	case c.NoAccess && c.thread(): // in a channel no access is needed
+		return errNoAccess
+	case c.Locked:
+		return errArchived
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ type Request struct {
 	At           time.Time
 	Method, Path string // the path without /api and version
 	Body         json.RawMessage
+	Files        int // that came with the body
 	Status       int // zero while it is not answered
 }
 
@@ -41,10 +42,14 @@ func (s *Server) Requests(method, pattern string) []Request {
 // mentions off.
 func (s *Server) Careless() []Request {
 	return slices.DeleteFunc(s.Requests("", ""), func(r Request) bool {
-		if r.Method != "POST" && r.Method != "PATCH" || r.Field("content") == nil {
+		field := r.Field
+		if data, ok := r.Field("data").(map[string]any); ok { // of a callback
+			field = func(name string) any { return data[name] }
+		}
+		if r.Method != "POST" && r.Method != "PATCH" || field("content") == nil {
 			return true
 		}
-		mentions, ok := r.Field("allowed_mentions").(map[string]any)
+		mentions, ok := field("allowed_mentions").(map[string]any)
 		if !ok {
 			return false
 		}

@@ -1,50 +1,16 @@
 package discordtest
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 )
 
-// The platform's own limits.
-const (
-	maxContent   = 2000 // characters of a message
-	maxNonce     = 25
-	maxName      = 100 // of a thread
-	nonceMinutes = 3   // how long a nonce is enforced
-)
-
-// outgoingMessage is the body of a post, an edit or an interaction's answer.
-type outgoingMessage struct {
-	Content      *string
-	Nonce        any
-	EnforceNonce bool `json:"enforce_nonce"`
-	Flags        int
-	Components   []component
-	Embeds       []any
-	Reference    *struct {
-		MessageID string `json:"message_id"`
-		ChannelID string `json:"channel_id"`
-		FailMiss  *bool  `json:"fail_if_not_exists"`
-	} `json:"message_reference"`
-}
-
-func (m outgoingMessage) text() string {
-	if m.Content == nil {
-		return ""
-	}
-	return *m.Content
-}
-
-// check finds what the platform refuses in every kind of message.
-func (m outgoingMessage) check() *apiError {
-	if utf8.RuneCountInString(m.text()) > maxContent {
-		return invalid("content", "BASE_TYPE_MAX_LENGTH", "Must be 2000 or fewer in length.")
-	}
-	return checkComponents(m.Components)
-}
+// nonceMinutes is how long a nonce is enforced.
+const nonceMinutes = 3
 
 // place finds a channel in which the bot wants to do something.
 func (s *Server) place(c *call) (*Channel, *apiError) {
@@ -133,26 +99,53 @@ func (s *Server) postMessage(c *call) (int, any) {
 	if e != nil {
 		return fail(e)
 	}
-	var out outgoingMessage
-	if e := c.decode(&out); e != nil {
+	out, e := c.message()
+	if e != nil {
 		return fail(e)
 	}
-	nonce, _ := out.Nonce.(string)
-	if e := s.mayPost(ch, out, nonce); e != nil {
+	if e := s.mayPost(ch, out); e != nil {
 		return fail(e)
 	}
+	nonce := out.nonce()
 	if known := s.nonces[nonce]; nonce != "" && out.EnforceNonce && known != nil && time.Since(known.At) < nonceMinutes*time.Minute {
 		return http.StatusOK, s.messageJSON(known)
 	}
-	m := &Message{Channel: ch.ID, Author: BotID, Content: out.text(), Nonce: nonce, Flags: out.Flags}
+	m := &Message{Channel: ch.ID, Author: BotID, Nonce: nonce, Flags: out.Flags &^ ephemeral}
 	if e := s.refer(m, out); e != nil {
 		return fail(e)
 	}
+	m.apply(out)
 	s.add(m)
 	if nonce != "" {
 		s.nonces[nonce] = m
 	}
 	return http.StatusOK, s.messageJSON(m)
+}
+
+// apply puts what a body says into a message.
+func (m *Message) apply(out outgoingMessage) {
+	if out.Content != nil {
+		m.Content = out.text()
+	}
+	if out.Components != nil {
+		m.Components, m.components = rows(*out.Components), out.raw.Components
+	}
+	if out.Embeds != nil {
+		m.embeds = out.raw.Embeds
+	}
+	if out.Attachments != nil {
+		// Files that are not named any more go.
+		m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool {
+			return !slices.ContainsFunc(*out.Attachments, func(a attachment) bool { return fmt.Sprint(a.ID) == f.ID })
+		})
+	}
+	m.Files = append(m.Files, out.uploads()...)
+}
+
+// blank reports whether a message shows nothing.
+func (m *Message) blank() bool {
+	none := func(raw json.RawMessage) bool { return raw == nil || string(raw) == "[]" }
+	return m.Content == "" && len(m.Files) == 0 && none(m.embeds) && none(m.components)
 }
 
 // ForgetNonces lets the minutes pass for which nonces are enforced and told.
@@ -167,20 +160,23 @@ func (s *Server) ForgetNonces() {
 	}
 }
 
-func (s *Server) mayPost(ch *Channel, out outgoingMessage, nonce string) *apiError {
+func (s *Server) mayPost(ch *Channel, out outgoingMessage) *apiError {
 	switch {
-	case ch.Type == Category || ch.Type == Forum:
+	case ch.Type == Category || ch.Type == Forum || ch.Type == Media:
 		return refused(http.StatusBadRequest, 50008, "Cannot send messages in a non-text channel")
 	case ch.Locked:
 		return errLocked
-	case ch.NoPosts:
+	case ch.NoPosts, len(out.files) > 0 && ch.NoFiles:
 		return errNoPermission
-	case out.text() == "" && len(out.Embeds) == 0 && len(out.Components) == 0:
+	case ch.Type == DirectMessage && s.users[ch.Recipient] != nil && s.users[ch.Recipient].NoDirect:
+		return refused(http.StatusForbidden, 50007, "Cannot send messages to this user")
+	case out.empty():
 		return errEmpty
-	case len(nonce) > maxNonce:
-		return invalid("nonce", "NONCE_TYPE_TOO_LONG", "Must be 25 or fewer in length.")
 	}
-	return out.check()
+	if e := s.tooLarge(ch.Guild, out.files); e != nil {
+		return e
+	}
+	return s.check(out)
 }
 
 // refer makes a message a reply. Only a message of the same channel can be
@@ -229,26 +225,41 @@ func (s *Server) patchMessage(c *call) (int, any) {
 	if e != nil {
 		return fail(e)
 	}
-	var out outgoingMessage
-	if e := c.decode(&out); e != nil {
-		return fail(e)
-	}
+	out, e := c.message()
 	switch {
+	case e != nil:
+		return fail(e)
 	case m.Author != BotID:
 		return fail(errNotAuthor)
 	case ch.Archived:
 		return fail(errArchived)
-	case out.Content != nil && *out.Content == "":
-		return fail(errEmpty)
 	}
-	if e := out.check(); e != nil {
+	if e := s.edit(m, out); e != nil {
 		return fail(e)
 	}
-	if out.Content != nil {
-		m.Content, m.Edited = *out.Content, time.Now()
-	}
-	s.dispatchMessage("MESSAGE_UPDATE", m)
 	return http.StatusOK, s.messageJSON(m)
+}
+
+// edit changes a message of the bot, if the platform takes the change.
+func (s *Server) edit(m *Message, out outgoingMessage) *apiError {
+	if e := s.check(out); e != nil {
+		return e
+	}
+	if e := s.tooLarge(s.channels[m.Channel].Guild, out.files); e != nil {
+		return e
+	}
+	changed := *m
+	changed.apply(out)
+	if changed.blank() {
+		return errEmpty
+	}
+	changed.Edited = time.Now()
+	*m = changed
+	s.store(m)
+	if s.find(m.Channel, m.ID) == m {
+		s.dispatchMessage("MESSAGE_UPDATE", m)
+	}
+	return nil
 }
 
 func (s *Server) deleteMessage(c *call) (int, any) {
@@ -274,37 +285,42 @@ func (s *Server) typing(c *call) (int, any) {
 	return http.StatusNoContent, nil
 }
 
-func (s *Server) openThread(c *call) (int, any) {
+// react adds a reaction of the bot, or takes it away.
+func (s *Server) react(c *call) (int, any) {
 	ch, m, e := s.message(c)
-	if e != nil {
+	switch {
+	case e != nil:
 		return fail(e)
+	case ch.Archived:
+		return fail(errArchived)
 	}
+	emoji, event := c.PathValue("emoji"), "MESSAGE_REACTION_ADD"
+	if c.Method == http.MethodDelete {
+		event = "MESSAGE_REACTION_REMOVE"
+		m.Reactions = slices.DeleteFunc(slices.Clone(m.Reactions), func(r string) bool { return r == emoji })
+	} else if !slices.Contains(m.Reactions, emoji) {
+		m.Reactions = append(m.Reactions, emoji)
+	}
+	o := object{"user_id": BotID, "channel_id": ch.ID, "message_id": m.ID, "type": 0, "burst": false,
+		"emoji": object{"id": nil, "name": emoji}}
+	intent := intentDirectReactions
+	if ch.Guild != "" {
+		o["guild_id"], intent = ch.Guild, intentGuildReactions
+	}
+	s.dispatch(event, intent, o)
+	return http.StatusNoContent, nil
+}
+
+// openDirect is the channel of direct messages with a user.
+func (s *Server) openDirect(c *call) (int, any) {
 	var d struct {
-		Name     string
-		Duration int `json:"auto_archive_duration"`
+		Recipient string `json:"recipient_id"`
 	}
 	if e := c.decode(&d); e != nil {
 		return fail(e)
 	}
-	n := utf8.RuneCountInString(d.Name)
-	switch {
-	case ch.Type != TextChannel && ch.Type != Announcements:
-		return fail(refused(http.StatusBadRequest, 50024, "Cannot execute action on this channel type"))
-	case ch.NoThreads:
-		return fail(errNoPermission)
-	case s.channels[m.ID] != nil:
-		return fail(errHasThread)
-	case n < 1 || n > maxName:
-		return fail(invalid("name", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length."))
-	case d.Duration != 0 && !slices.Contains([]int{60, 1440, 4320, 10080}, d.Duration):
-		return fail(invalid("auto_archive_duration", "BASE_TYPE_CHOICES", "Value must be one of (60, 1440, 4320, 10080)."))
+	if s.users[d.Recipient] == nil {
+		return fail(refused(http.StatusBadRequest, 50033, "Invalid Recipient(s)"))
 	}
-	t := &Channel{ID: m.ID, Guild: ch.Guild, Parent: ch.ID, Name: d.Name, Type: PublicThread}
-	if ch.Type == Announcements {
-		t.Type = NewsThread
-	}
-	s.channels[t.ID] = t
-	s.announce(t, false)
-	s.add(&Message{Channel: t.ID, Author: m.Author, Type: 21, ID: s.newID()})
-	return http.StatusCreated, s.channelJSON(t)
+	return http.StatusOK, s.channelJSON(s.direct(d.Recipient))
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,8 @@ import (
 // server's lock held and answer with a status and a JSON value.
 type call struct {
 	*http.Request
-	body []byte
+	body  []byte // without files
+	files []upload
 }
 
 // decode reads the JSON body.
@@ -49,10 +51,13 @@ func refused(status, code int, message string) *apiError {
 	return &apiError{status: status, Code: code, Message: message}
 }
 
-// invalid is a 50035, which names the field.
+// invalid is a 50035, which leads to the field: "components.0.type".
 func invalid(field, code, message string) *apiError {
 	e := refused(http.StatusBadRequest, 50035, "Invalid Form Body")
-	e.Errors = map[string]any{field: object{"_errors": []object{{"code": code, "message": message}}}}
+	e.Errors = object{"_errors": []object{{"code": code, "message": message}}}
+	for _, name := range slices.Backward(strings.Split(field, ".")) {
+		e.Errors = object{name: e.Errors}
+	}
 	return e
 }
 
@@ -101,9 +106,17 @@ func (s *Server) api() http.Handler {
 	on("DELETE /applications/{application}/guilds/{guild}/commands/{command}", s.deleteCommand)
 	on("POST /interactions/{interaction}/{token}/callback", s.callback)
 	on("POST /webhooks/{application}/{token}", s.followUp)
-	on("GET /webhooks/{application}/{token}/messages/@original", s.getOriginal)
-	on("PATCH /webhooks/{application}/{token}/messages/@original", s.patchOriginal)
-	on("DELETE /webhooks/{application}/{token}/messages/@original", s.deleteOriginal)
+	on("GET /webhooks/{application}/{token}/messages/{message}", s.getAnswer)
+	on("PATCH /webhooks/{application}/{token}/messages/{message}", s.patchAnswer)
+	on("DELETE /webhooks/{application}/{token}/messages/{message}", s.deleteAnswer)
+	on("POST /channels/{channel}/threads", s.startThread)
+	on("PUT /channels/{channel}/thread-members/@me", s.joinThread)
+	on("DELETE /channels/{channel}/thread-members/@me", s.joinThread)
+	on("GET /guilds/{guild}/threads/active", s.activeThreads)
+	on("PUT /channels/{channel}/messages/{message}/reactions/{emoji}/@me", s.react)
+	on("DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me", s.react)
+	on("POST /users/@me/channels", s.openDirect)
+	on("POST /attachments/refresh-urls", s.refreshURLs)
 	on("/", func(c *call) (int, any) { return fail(refused(http.StatusNotFound, 0, "404: Not Found")) })
 	return stripVersion(mux)
 }
@@ -121,12 +134,13 @@ func fail(e *apiError) (int, any) { return e.status, e }
 
 // serve logs a request, lets limits and faults have their say, and answers.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, h handler) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 32<<20))
+	body, err := io.ReadAll(io.LimitReader(r.Body, 256<<20))
 	if err != nil {
 		return
 	}
-	c := &call{r, body}
-	entry := &Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Body: jsonOnly(body)}
+	payload, files := unpack(r, body)
+	c := &call{r, payload, files}
+	entry := &Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Body: jsonOnly(payload), Files: len(files)}
 
 	s.mu.Lock()
 	s.requests = append(s.requests, entry)

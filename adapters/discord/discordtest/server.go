@@ -39,6 +39,9 @@ const (
 type Options struct {
 	Addr  string // where to listen; "127.0.0.1:0" if empty
 	Token string // the only accepted bot token; [DefaultToken] if empty
+	// Inert refuses every text that does not switch all mentions off, which the
+	// platform itself would take.
+	Inert bool
 }
 
 // Server is a fake Discord with one bot account, one guild "900" with the text
@@ -60,6 +63,9 @@ type Server struct {
 	users        map[string]*User
 	channels     map[string]*Channel
 	messages     map[string][]*Message // by channel, oldest first
+	stored       map[string]File       // files by id
+	boosts       map[string]int        // by guild
+	inert        bool
 	nonces       map[string]*Message
 	requests     []*Request
 	faults       []*fault
@@ -97,6 +103,9 @@ func Start(o Options) (*Server, error) {
 		users:        map[string]*User{},
 		channels:     map[string]*Channel{},
 		messages:     map[string][]*Message{},
+		stored:       map[string]File{},
+		boosts:       map[string]int{},
+		inert:        o.Inert,
 		nonces:       map[string]*Message{},
 		rate:         rate{windows: map[string]*window{}},
 		interactions: map[string]*interaction{},
@@ -108,6 +117,7 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/gateway", s.serveGateway)
 	mux.HandleFunc("/gateway/", s.serveGateway)
+	mux.HandleFunc("GET /attachments/{channel}/{id}/{name}", s.serveFile)
 	mux.Handle("/api/", s.api())
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	s.done.Go(func() { _ = s.http.Serve(listener) })

@@ -1,6 +1,7 @@
 package discordtest
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 const (
 	TextChannel   = 0
 	DirectMessage = 1
+	GroupMessage  = 3
 	VoiceChannel  = 2
 	Category      = 4
 	Announcements = 5
@@ -18,6 +20,7 @@ const (
 	PublicThread  = 11
 	PrivateThread = 12
 	Forum         = 15
+	Media         = 16
 )
 
 // User is a person or a bot.
@@ -26,6 +29,7 @@ type User struct {
 	Nick     string // name in the guild, if it differs
 	Roles    []string
 	Bot      bool
+	NoDirect bool // takes no direct messages
 }
 
 // Channel is a place; threads are channels too. The flags at the end refuse
@@ -38,6 +42,8 @@ type Channel struct {
 	NoAccess                bool // 50001 for everything
 	NoPosts                 bool // 50013 when something is sent
 	NoThreads               bool // 50013 when a thread is opened
+	NoFiles                 bool // 50013 when a file is sent
+	NeedsTag                bool // of a forum: a post must have one
 }
 
 func (c *Channel) thread() bool { return c.Type >= NewsThread && c.Type <= PrivateThread }
@@ -53,6 +59,11 @@ type Message struct {
 	Everyone            bool     // the author used @everyone or @here
 	Webhook             string
 	At, Edited          time.Time
+	Components          []Row
+	Files               []File
+	Reactions           []string // of the bot
+	// The components and embeds as they came.
+	components, embeds json.RawMessage
 	// Extra fields are put into the JSON as they are, such as components.
 	Extra map[string]any
 }
@@ -82,11 +93,11 @@ func (s *Server) AddUser(u User) {
 }
 
 // AddChannel makes or replaces a channel and tells the bot about it. A channel
-// without a guild that is no direct message belongs to the first guild.
+// without a guild that is no private one belongs to the first guild.
 func (s *Server) AddChannel(c Channel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.Guild == "" && c.Type != DirectMessage {
+	if c.Guild == "" && c.Type != DirectMessage && c.Type != GroupMessage {
 		c.Guild = s.guilds[0]
 	}
 	_, known := s.channels[c.ID]
@@ -114,7 +125,7 @@ func (s *Server) announce(c *Channel, known bool) {
 	case known:
 		event = "CHANNEL_UPDATE"
 	}
-	if c.Type != DirectMessage {
+	if c.Guild != "" {
 		s.dispatch(event, intentGuilds, s.channelJSON(c))
 	}
 }
@@ -133,11 +144,16 @@ func (s *Server) Change(id string, change func(*Channel)) {
 func (s *Server) Direct(user string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.direct(user).ID
+}
+
+// direct is Direct with the lock held.
+func (s *Server) direct(user string) *Channel {
 	id := "6" + user
 	if s.channels[id] == nil {
 		s.channels[id] = &Channel{ID: id, Type: DirectMessage, Recipient: user}
 	}
-	return id
+	return s.channels[id]
 }
 
 // Posts are the messages of the bot that a channel shows now, oldest first.
@@ -197,6 +213,7 @@ func (s *Server) add(m *Message) {
 	if m.At.IsZero() {
 		m.At = time.Now()
 	}
+	s.store(m)
 	c := s.channels[m.Channel]
 	if c.Archived {
 		c.Archived = false
@@ -251,7 +268,7 @@ func (s *Server) channelJSON(c *Channel) object {
 	if all := s.messages[c.ID]; len(all) > 0 {
 		o["last_message_id"] = all[len(all)-1].ID
 	}
-	if c.Type == DirectMessage {
+	if c.Guild == "" {
 		o["recipients"] = []object{s.userJSON(c.Recipient)}
 		return o
 	}
@@ -281,6 +298,17 @@ func (s *Server) messageJSON(m *Message) object {
 	if m.Webhook != "" {
 		o["webhook_id"] = m.Webhook
 	}
+	if m.components != nil {
+		o["components"] = m.components
+	}
+	if m.embeds != nil {
+		o["embeds"] = m.embeds
+	}
+	files := []object{}
+	for _, f := range m.Files {
+		files = append(files, fileJSON(f))
+	}
+	o["attachments"] = files
 	var mentions []object
 	for _, id := range m.Mentions {
 		mentions = append(mentions, s.userJSON(id))
