@@ -2,26 +2,10 @@ package slack
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
-	slackgo "github.com/slack-go/slack"
-
 	"understudy/core"
-)
-
-// Slack's limits for menus and response URLs (docs.slack.dev, Block Kit and
-// handling interactions).
-const (
-	maxOptions     = 100
-	maxOptionText  = 75
-	maxPlaceholder = 150
-	maxResponses   = 5
-	maxButtons     = 25
-	// pressAction begins the action id of a menu or button; its token follows,
-	// then a space and what tells it from others in its message.
-	pressAction = "press:"
-	chooseText  = "Choose"
 )
 
 // reserved are the names that Slack keeps for commands of its own, and what
@@ -60,24 +44,32 @@ type call struct {
 	Team      struct{ ID string }       `json:"team"`
 	Channel   struct{ ID, Name string } `json:"channel"`
 	Container struct {
-		ThreadTS stamp `json:"thread_ts"`
+		ThreadTS  stamp `json:"thread_ts"`
+		Ephemeral bool  `json:"is_ephemeral"`
 	} `json:"container"`
 	Message struct {
+		TS       stamp `json:"ts"`
 		ThreadTS stamp `json:"thread_ts"`
 	} `json:"message"`
-	Actions []struct {
-		ID       string                 `json:"action_id"`
-		Value    string                 `json:"value"`
-		Selected struct{ Value string } `json:"selected_option"`
-	} `json:"actions"`
+	Actions []act `json:"actions"`
+	View    view  `json:"view"`
 	// Both have these.
 	TriggerID   string `json:"trigger_id"`
 	ResponseURL string `json:"response_url"`
 }
 
-// interaction handles a slash command or a pick from a menu. It is acknowledged
-// at once, without content; what there is to say goes to the response URL,
-// which no broken socket can take away.
+// act is a pick from a menu or a click on a button.
+type act struct {
+	ID       string                 `json:"action_id"`
+	Value    string                 `json:"value"`
+	Selected struct{ Value string } `json:"selected_option"`
+}
+
+func (a act) value() string { return first(a.Selected.Value, a.Value) }
+
+// interaction handles a slash command, a press, or a modal that is sent. It is
+// acknowledged at once, without content; what there is to say goes to the
+// response URL, which no broken socket can take away.
 func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 	c, err := decode[call](e.Payload)
 	ack()
@@ -85,30 +77,42 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 		a.log.Warn("an interaction could not be read", "kind", e.Type, "error", err)
 		return
 	}
-	inv, ok := a.invocation(e.Type, c)
+	inv, acts, ok := a.invocation(e.Type, c)
 	if !ok || !a.lets(ctx, inv.Author, inv.Target.Thread, c.ResponseURL) || !a.calls.add(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)
-	reply, err := a.carryOut(ctx, c, inv)
-	if err != nil {
-		a.log.Error("a command failed", "command", inv.Name, "error", err)
-		reply = core.Reply{Text: "The command could not be carried out. Please try again."}
-	}
-	if err := a.respond(ctx, c.ResponseURL, reply, e.Type == "interactive"); err != nil {
-		a.log.Error("the reply to a command could not be sent", "command", inv.Name, "error", clean(err))
+	for _, r := range a.perform(ctx, inv, acts) {
+		if err := a.answer(ctx, c, inv.Target, r); err != nil {
+			a.log.Error("the reply to a command could not be sent", "command", inv.Name, "error", clean(err))
+		}
 	}
 }
 
-// carryOut runs a command or a press.
-func (a *Adapter) carryOut(ctx context.Context, c call, inv core.Invocation) (core.Reply, error) {
+// perform runs a command, or presses, and says what came of them.
+func (a *Adapter) perform(ctx context.Context, inv core.Invocation, acts []act) []core.Reply {
 	if inv.Name != "" {
-		return a.handler.Command(ctx, inv)
+		return []core.Reply{a.result(inv.Name)(a.handler.Command(ctx, inv))}
 	}
-	act := c.Actions[0]
-	token, value, _ := strings.Cut(strings.TrimPrefix(act.ID, pressAction), " ")
-	return a.handler.Press(ctx, core.Press{ID: inv.ID, Author: inv.Author, Target: inv.Target,
-		Token: token, Value: first(act.Selected.Value, act.Value, value)})
+	var replies []core.Reply
+	for _, act := range acts {
+		token, _ := pressed(act.ID)
+		p := core.Press{ID: inv.ID, Author: inv.Author, Target: inv.Target, Token: token, Value: act.value()}
+		replies = append(replies, a.result("a press")(a.handler.Press(ctx, p)))
+	}
+	return replies
+}
+
+// result turns a failure into words for whoever called. It leaves the message
+// that was acted on as it is, so that it can be tried again.
+func (a *Adapter) result(what string) func(core.Reply, error) core.Reply {
+	return func(r core.Reply, err error) core.Reply {
+		if err == nil {
+			return r
+		}
+		a.log.Error("a command failed", "command", what, "error", err)
+		return core.Reply{Text: failedText, Aside: true}
+	}
 }
 
 func (a *Adapter) nameFor(ctx context.Context, who core.Author) string {
@@ -119,30 +123,48 @@ func (a *Adapter) nameFor(ctx context.Context, who core.Author) string {
 
 // invocation reads who called what, and where. A slash command says nothing of
 // a thread, and acts on its channel; so does a pick from the menu that such a
-// command was answered with.
-func (a *Adapter) invocation(kind string, c call) (core.Invocation, bool) {
-	inv := core.Invocation{ID: c.TriggerID, Native: true}
+// command was answered with. A modal was told what it is about.
+func (a *Adapter) invocation(kind string, c call) (inv core.Invocation, acts []act, ok bool) {
+	inv = core.Invocation{ID: c.TriggerID, Native: true}
 	t := core.Thread{Platform: "slack", Account: a.cfg.Account}
 	switch {
 	case kind == "slash_commands":
 		inv.Name, inv.Args = commandName(c.Command), strings.TrimSpace(c.Text)
 		inv.Author = core.Author{ID: c.UserID, Team: c.TeamID}
 		t.Workspace, t.Channel, t.Kind = c.TeamID, c.ChannelID, namedKind(c.ChannelID, c.ChannelName)
-	case c.Type == "block_actions" && len(c.Actions) > 0:
-		if !strings.HasPrefix(c.Actions[0].ID, pressAction) {
-			return inv, false
+	case c.View.ID != "":
+		if t, ok = c.View.thread(); !ok || c.View.Callback != viewCallback || t.Account != a.cfg.Account {
+			return inv, nil, false
 		}
-		inv.Author = core.Author{ID: c.User.ID, Team: c.User.Team}
+		acts = c.ours()
+	case c.Type == "block_actions":
+		acts = c.ours()
 		t.Workspace, t.Channel, t.Kind = c.Team.ID, c.Channel.ID, namedKind(c.Channel.ID, c.Channel.Name)
 		t.Root = first(string(c.Container.ThreadTS), string(c.Message.ThreadTS))
 		if t.Root != "" && t.Shared() {
 			t.Kind = core.KindThread
 		}
-	default:
-		return inv, false
+	}
+	if kind != "slash_commands" {
+		inv.Author = core.Author{ID: c.User.ID, Team: c.User.Team}
 	}
 	inv.Target = core.Target{Thread: t, Recipient: inv.Author.ID, RecipientTeam: inv.Author.Team}
-	return inv, t.Channel != "" && inv.Author.ID != ""
+	return inv, acts, t.Channel != "" && inv.Author.ID != "" && (inv.Name != "" || len(acts) > 0)
+}
+
+// ours are the acts on menus and buttons that the bot made: those that were
+// acted on, or stand in a modal that is sent.
+func (c call) ours() []act {
+	switch c.Type {
+	case "view_submission":
+		return c.View.picked()
+	case "block_actions":
+		return slices.DeleteFunc(slices.Clone(c.Actions), func(a act) bool {
+			_, ok := pressed(a.ID)
+			return !ok
+		})
+	}
+	return nil
 }
 
 // namedKind reads the kind of a place from the name that interactions give it.
@@ -154,87 +176,4 @@ func namedKind(id, name string) core.Kind {
 		return core.KindGroup
 	}
 	return core.KindChannel
-}
-
-// respond sends a reply to a response URL: to the caller alone unless it is
-// public, in the place of the menu that was picked from.
-func (a *Adapter) respond(ctx context.Context, url string, r core.Reply, replaces bool) error {
-	kind := slackgo.ResponseTypeEphemeral
-	if r.Public {
-		kind = slackgo.ResponseTypeInChannel
-	}
-	blocks := actions(r)
-	if blank(r.Text) && len(blocks) > 0 { // Slack shows no menu without a text
-		r.Text = chooseText
-	}
-	parts := core.Split(r.Text, a.Limits(core.Thread{}))
-	for i, text := range parts[:min(len(parts), maxResponses)] {
-		c, bad := render(core.PostCommand, text)
-		if bad != nil {
-			return bad
-		}
-		if i == len(parts)-1 {
-			for _, b := range blocks {
-				c = c.with(b)
-			}
-		}
-		options := append(c.options(), slackgo.MsgOptionResponseURL(url, kind))
-		if replaces && i == 0 {
-			options = append(options, slackgo.MsgOptionReplaceOriginal(url))
-		}
-		if _, _, err := a.api.PostMessageContext(ctx, "", options...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// actions are the menus and buttons of a reply.
-func actions(r core.Reply) []slackgo.Block {
-	var blocks []slackgo.Block
-	for _, m := range r.Menus {
-		for from := 0; from < len(m.Options); from += maxOptions {
-			blocks = append(blocks, menuBlock(m, from))
-		}
-	}
-	if len(r.Buttons) > 0 {
-		blocks = append(blocks, buttonsBlock(r.Buttons))
-	}
-	return blocks
-}
-
-// menuBlock is a piece of a menu as Slack shows it. An option that cannot be
-// picked is one whose note says so: Slack knows no other kind.
-func menuBlock(m core.Menu, from int) slackgo.Block {
-	var options []*slackgo.OptionBlockObject
-	for _, o := range m.Options[from:min(from+maxOptions, len(m.Options))] {
-		var note *slackgo.TextBlockObject
-		if o.Note != "" {
-			note = plainText(o.Note, maxOptionText)
-		}
-		options = append(options, slackgo.NewOptionBlockObject(o.Value, plainText(first(o.Label, o.Value), maxOptionText), note))
-	}
-	placeholder := plainText(first(m.Placeholder, chooseText), maxPlaceholder)
-	id := fmt.Sprintf("%s%s %d", pressAction, m.Token, from)
-	return slackgo.NewActionBlock("", slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, placeholder, id, options...))
-}
-
-func buttonsBlock(buttons []core.Button) slackgo.Block {
-	var list []slackgo.BlockElement
-	for _, b := range buttons[:min(len(buttons), maxButtons)] {
-		e := slackgo.NewButtonBlockElement(pressAction+b.Token+" "+b.Value, b.Value, plainText(b.Label, maxOptionText))
-		if b.Danger {
-			e.Style = slackgo.StyleDanger
-		}
-		list = append(list, e)
-	}
-	return slackgo.NewActionBlock("", list...)
-}
-
-// plainText is a text object without markup, cut to what Slack takes.
-func plainText(s string, most int) *slackgo.TextBlockObject {
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most-1]) + "…"
-	}
-	return slackgo.NewTextBlockObject(slackgo.PlainTextType, s, false, false)
 }

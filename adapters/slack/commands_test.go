@@ -148,7 +148,7 @@ func TestLongReplyComesInParts(t *testing.T) {
 	r := answering(t, core.Reply{Text: strings.Repeat("one line of many\n", 600)}, nil)
 	r.slack.Slash(slacktest.Channel, slacktest.User, "/models", "")
 	lines := 0
-	for i := range 3 {
+	for i := range 4 {
 		lines += strings.Count(r.response(i).Text, "one line")
 	}
 	if lines != 600 {

@@ -103,6 +103,10 @@ var obstacles = map[string]string{
 // sendError classifies what came of a post or an edit. An outcome is unknown
 // when the request may have reached Slack and no proper answer came back.
 func sendError(err error) *core.SendError {
+	var known *core.SendError
+	if errors.As(err, &known) {
+		return known
+	}
 	e := &core.SendError{Err: clean(err)}
 	var limited *slackgo.RateLimitedError
 	var refused slackgo.SlackErrorResponse
@@ -148,6 +152,15 @@ func refusedSend(e *core.SendError, refused slackgo.SlackErrorResponse) {
 			e.Permanent, e.Help = true, f.Help
 		}
 	}
+}
+
+// code is Slack's own code of an error, or "" for what is none of its answers.
+func code(err error) string {
+	var refused slackgo.SlackErrorResponse
+	if errors.As(err, &refused) {
+		return refused.Err
+	}
+	return ""
 }
 
 // clean takes addresses out of an error of the HTTP client: those of response

@@ -20,7 +20,8 @@ const (
 )
 
 // Find looks for a message of ours with p's nonce in the conversation of p,
-// back to since.
+// back to since. If there is none, a stream that was begun for p and cut off is
+// it.
 func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.Posted, bool, error) {
 	if p.Nonce == "" {
 		return core.Posted{}, false, errors.New("slack: a post without a nonce cannot be found")
@@ -29,10 +30,12 @@ func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.
 	if err != nil {
 		return core.Posted{}, false, fmt.Errorf("slack: looking for a post: %w", clean(err))
 	}
+	made := since
 	since = since.Add(-findSlack)
 	oldest := fmt.Sprintf("%d.%06d", since.Unix(), since.Nanosecond()/1000)
 	t := p.Target.Thread
 	cursor := ""
+	var left core.Posted
 	for range findPages {
 		var messages []slackgo.Message
 		messages, cursor, err = a.page(ctx, t, oldest, cursor)
@@ -40,12 +43,19 @@ func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.
 			return core.Posted{}, false, fmt.Errorf("slack: looking for a post: %w", clean(err))
 		}
 		for _, m := range messages {
-			if m.BotID == me.bot && m.Metadata.EventType == metadataType && m.Metadata.EventPayload["nonce"] == p.Nonce {
-				return core.Posted{ID: m.Timestamp, Linked: t.Root != "" && m.ThreadTimestamp == t.Root}, true, nil
+			if m.BotID != me.bot {
+				continue
+			}
+			posted := core.Posted{ID: m.Timestamp, Linked: t.Root != "" && m.ThreadTimestamp == t.Root}
+			switch {
+			case m.Metadata.EventType == metadataType && m.Metadata.EventPayload["nonce"] == p.Nonce:
+				return posted, true, nil
+			case left.ID == "" && a.left(p, m, made):
+				left = posted
 			}
 		}
 		if cursor == "" {
-			return core.Posted{}, false, nil
+			return left, left.ID != "", nil
 		}
 	}
 	return core.Posted{}, false, fmt.Errorf("slack: looking for a post: more than %d messages since %s", findPage*findPages, since.Format(time.RFC3339))

@@ -38,24 +38,24 @@ func TestGates(t *testing.T) {
 		k := gateKey{"chat.postMessage", "C1"}
 		began := time.Now()
 		for range 10 {
-			if err := g.pass(t.Context(), k, time.Second, 3, patient); err != nil {
+			if err := g.pass(t.Context(), k, quota{time.Second, 3}, rankAnswer, patient); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if d := time.Since(began).Round(time.Second); d != 7*time.Second {
 			t.Errorf("ten requests with a burst of three took %s", d)
 		}
-		if err := g.pass(t.Context(), k, time.Second, 3, 100*time.Millisecond); err == nil || !err.Unsent || err.RetryAfter <= 100*time.Millisecond {
+		if err := g.pass(t.Context(), k, quota{time.Second, 3}, rankAnswer, 100*time.Millisecond); err == nil || !err.Unsent || err.RetryAfter <= 100*time.Millisecond {
 			t.Errorf("impatience: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Millisecond, cancel)
-		if err := g.pass(ctx, k, time.Second, 3, patient); err == nil || !err.Unsent {
+		if err := g.pass(ctx, k, quota{time.Second, 3}, rankAnswer, patient); err == nil || !err.Unsent {
 			t.Error("the end of the context was not heeded")
 		}
 		g.shut(k, time.Minute)
 		began = time.Now()
-		if err := g.pass(t.Context(), k, time.Second, 3, patient); err != nil || time.Since(began) < time.Minute {
+		if err := g.pass(t.Context(), k, quota{time.Second, 3}, rankAnswer, patient); err != nil || time.Since(began) < time.Minute {
 			t.Errorf("passed a shut gate after %s: %v", time.Since(began), err)
 		}
 	})
@@ -65,7 +65,7 @@ func TestGatesAreFewEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGates()
 		for i := range 3 * maxGates {
-			if err := g.pass(t.Context(), gateKey{"m", string(rune(i))}, time.Second, 3, patient); err != nil {
+			if err := g.pass(t.Context(), gateKey{"m", string(rune(i))}, quota{time.Second, 3}, rankAnswer, patient); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Millisecond)

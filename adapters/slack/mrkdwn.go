@@ -32,7 +32,7 @@ func mrkdwn(markdown string) string {
 			i += n
 			continue
 		}
-		out = append(out, breakFence(line(lines[i])))
+		out = append(out, breakFence(proseLine(lines[i])))
 		i++
 	}
 	return strings.Join(out, "\n")
@@ -72,8 +72,8 @@ func breakFence(s string) string {
 	return s
 }
 
-// line is one line of prose.
-func line(s string) string {
+// proseLine is one line of prose.
+func proseLine(s string) string {
 	s = strings.TrimRight(s, " \t")
 	switch {
 	case ruler.MatchString(s):
@@ -86,7 +86,7 @@ func line(s string) string {
 		return "*" + text + "*"
 	case quote.MatchString(s):
 		// The bracket stays bare: escaped it would not be a quote.
-		return "> " + line(s[len(quote.FindString(s)):])
+		return "> " + proseLine(s[len(quote.FindString(s)):])
 	case bullet.MatchString(s):
 		m := bullet.FindStringSubmatch(s)
 		return m[1] + "• " + inline(m[2], style{})

@@ -130,7 +130,7 @@ func TestEditReplacesBlocks(t *testing.T) {
 }
 
 func TestRefusedBlocksFallBackToText(t *testing.T) {
-	for _, code := range []string{"invalid_blocks", "msg_blocks_too_long"} {
+	for _, code := range []string{"invalid_blocks", "invalid_blocks_format"} {
 		r, target := asked(t)
 		r.slack.Fail("chat.postMessage", slacktest.Fault{Error: code})
 		if _, err := r.a.Post(t.Context(), post(target, "text")); err != nil {

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -44,6 +45,15 @@ func (c content) with(b slackgo.Block) content {
 	return c
 }
 
+// renderPost is render for a post with what stands under its text.
+func renderPost(p core.Post) (content, *core.SendError) {
+	c, bad := render(p.Kind, p.Text)
+	for _, b := range buttonBlocks(p.Buttons) {
+		c = c.with(b)
+	}
+	return c, bad
+}
+
 // render makes Slack's content of Markdown. It is the only place where text for
 // Slack is made. What does not fit is refused before Slack sees it.
 func render(kind core.PostKind, markdown string) (content, *core.SendError) {
@@ -64,7 +74,7 @@ func render(kind core.PostKind, markdown string) (content, *core.SendError) {
 		if units(c.text) <= maxTextObject { // else it is no small print
 			c.blocks = []slackgo.Block{slackgo.NewContextBlock("", markup(c.text))}
 		}
-	case !rings(markdown):
+	case !risky(markdown):
 		c.blocks = []slackgo.Block{slackgo.NewMarkdownBlock("", markdown)}
 	}
 	return c, nil
@@ -74,6 +84,50 @@ func render(kind core.PostKind, markdown string) (content, *core.SendError) {
 // is not written as a link.
 func markup(text string) *slackgo.TextBlockObject {
 	return slackgo.NewTextBlockObject(slackgo.MarkdownType, text, false, true)
+}
+
+// risky reports whether Markdown holds what Slack may read as something else
+// than it says: a mention, or a tag of HTML, which may not be shown at all. Such
+// text is converted, with everything escaped, and neither goes into a markdown
+// block nor into a stream.
+func risky(markdown string) bool {
+	if !strings.Contains(markdown, "<") {
+		return false
+	}
+	if rings(markdown) {
+		return true
+	}
+	for _, tag := range htmlTag.FindAllString(prose(markdown), -1) {
+		if !autolink.MatchString(tag) {
+			return true
+		}
+	}
+	return false
+}
+
+var htmlTag = regexp.MustCompile(`<[/?]?[a-zA-Z][^<>\n]*>`)
+
+// prose is Markdown without its code.
+func prose(markdown string) string {
+	lines := strings.Split(markdown, "\n")
+	var out strings.Builder
+	for i := 0; i < len(lines); i++ {
+		if f := fenceOpen.FindStringSubmatch(lines[i]); f != nil {
+			i += fenceEnd(lines[i+1:], f[1]) + 1
+			continue
+		}
+		for rest := lines[i]; rest != ""; {
+			n := strings.IndexByte(rest, '`')
+			if n < 0 {
+				n = len(rest)
+			}
+			out.WriteString(rest[:n])
+			rest = rest[n:]
+			rest = rest[skipCode(rest):]
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
 }
 
 // rings reports whether Markdown holds what Slack may read as a mention. A

@@ -54,12 +54,15 @@ func (a *Adapter) shortcut(ctx context.Context, s shortcut) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)
-	reply, err := a.handler.Command(ctx, inv)
-	if err != nil {
-		a.log.Error("a command failed", "command", inv.Name, "error", err)
-		reply = core.Reply{Text: failedText}
+	run := func() core.Reply { return a.result(inv.Name)(a.handler.Command(ctx, inv)) }
+	if inv.Name == "model" {
+		err := a.modal(ctx, s.Trigger, inv.Target, run)
+		if err == nil {
+			return
+		}
+		a.log.Warn("a modal could not be shown; the reply comes as a message", "error", err)
 	}
-	if err := a.respond(ctx, s.Response, reply, false); err != nil {
+	if err := a.respond(ctx, s.Response, run(), false); err != nil {
 		a.log.Error("the reply to a command could not be sent", "command", inv.Name, "error", clean(err))
 	}
 }

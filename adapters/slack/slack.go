@@ -117,6 +117,8 @@ type Config struct {
 	Seen func(context.Context) (core.Seen, error)
 	// Alert hears of what an operator should know. It must not block.
 	Alert func(core.Alert)
+	// NativeStreaming says where answers grow by Slack's own streaming.
+	NativeStreaming NativeStreaming
 	// PostEvery is the time between two posts in one channel, and EditEvery
 	// the time between two edits; Slack's limits if zero, none if negative.
 	PostEvery, EditEvery time.Duration
@@ -130,20 +132,21 @@ const httpTimeout = 20 * time.Second
 // Adapter is one Slack account. It is a [core.Platform], a [core.Finder], a
 // [core.Fetcher] and a [core.Historian].
 type Adapter struct {
-	cfg    Config
-	api    *slackgo.Client
-	http   *http.Client
-	log    *slog.Logger
-	rules  rules
-	names  *names
-	gates  *gates
-	works  *statuses
-	calls  *recent[string]    // interactions that were taken up
-	gone   *recent[threadRef] // threads whose root was deleted
-	allied *recent[string]    // workspaces of the bot's organisation
-	stand  *standing
-	recall *recall
-	pace   pace
+	cfg     Config
+	api     *slackgo.Client
+	http    *http.Client
+	log     *slog.Logger
+	rules   rules
+	names   *names
+	gates   *gates
+	works   *statuses
+	streams *streams
+	calls   *recent[string]    // interactions that were taken up
+	gone    *recent[threadRef] // threads whose root was deleted
+	allied  *recent[string]    // workspaces of the bot's organisation
+	stand   *standing
+	recall  *recall
+	pace    pace
 
 	handler core.Handler // set by Run
 	intake  atomic.Pointer[intake]
@@ -168,18 +171,19 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("slack account %q: %w", cfg.Account, err)
 	}
 	a := &Adapter{
-		cfg:    cfg,
-		http:   cfg.HTTP,
-		log:    cfg.Log.With("platform", "slack", "account", cfg.Account),
-		rules:  rules,
-		gates:  newGates(),
-		works:  newStatuses(),
-		calls:  newRecent[string](1000),
-		gone:   newRecent[threadRef](1000),
-		allied: newRecent[string](1000),
-		stand:  newStanding(cfg.Account, cfg.Alert),
-		recall: newRecall(),
-		pace:   defaultPace,
+		cfg:     cfg,
+		http:    cfg.HTTP,
+		log:     cfg.Log.With("platform", "slack", "account", cfg.Account),
+		rules:   rules,
+		gates:   newGates(),
+		works:   newStatuses(),
+		streams: newStreams(),
+		calls:   newRecent[string](1000),
+		gone:    newRecent[threadRef](1000),
+		allied:  newRecent[string](1000),
+		stand:   newStanding(cfg.Account, cfg.Alert),
+		recall:  newRecall(),
+		pace:    defaultPace,
 	}
 	a.api = slackgo.New(cfg.BotToken.Reveal(),
 		slackgo.OptionAppLevelToken(cfg.AppToken.Reveal()),
@@ -228,6 +232,7 @@ func (c *Config) check() error {
 	if !strings.HasSuffix(c.APIURL, "/") {
 		refuse("the address of the Web API must end in a slash, %q does not", c.APIURL)
 	}
+	choose(&c.NativeStreaming, refuse, "nativeStreaming", NativeAuto, NativeOn, NativeOff)
 	choose(&c.DM, refuse, "dm policy", DMAllowlist, DMPairing, DMOpen, DMOff)
 	if c.PostEvery == 0 {
 		c.PostEvery = postEvery

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -120,20 +119,57 @@ func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
 		defer cancel()
 	}
 	s.mark(w, at)
-	err = a.api.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: ref.channel, ThreadTS: ref.root, Status: text})
-	var refused slackgo.SlackErrorResponse
-	if errors.As(err, &refused) {
-		switch refused.Err {
-		case "missing_scope", "unknown_method", "not_allowed_token_type", "feature_not_enabled":
-			a.log.Info("Slack shows no status lines for this app", "code", refused.Err)
-			s.refuse()
-		}
-		err = nil // an ornament: the turn goes on without it
-	}
+	err = a.setStatus(ctx, ref, text)
 	if on && err != nil {
 		s.mark(w, time.Time{}) // the next beat tries again
 	}
+	return err
+}
+
+// setStatus shows a status, or takes it away with an empty text. While Slack
+// asks for time none is shown; taking one away waits for as long as it may.
+func (a *Adapter) setStatus(ctx context.Context, ref threadRef, text string) error {
+	key := gateKey{"assistant.threads.setStatus", ref.channel}
+	who, patience := rankStatus, time.Duration(0)
+	if text == "" {
+		who, patience = rankAnswer, patient
+	}
+	if wait := a.gates.pass(ctx, key, quota{every: -1, burst: 1}, who, patience); wait != nil {
+		return wait
+	}
+	err := a.api.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: ref.channel, ThreadTS: ref.root, Status: text})
+	e := a.outcome(key, err)
+	switch {
+	case e == nil:
+		return nil
+	case e.RetryAfter > 0:
+		return e
+	case unsupported(err):
+		a.log.Info("Slack shows no status lines for this app", "code", code(err))
+		a.works.refuse()
+		return nil
+	case code(err) != "":
+		return nil // an ornament: the turn goes on without it
+	}
 	return clean(err)
+}
+
+// unlock takes a status away that may have come after a post for whose buttons
+// somebody is to decide: while one shows, Slack keeps people from writing.
+func (a *Adapter) unlock(ctx context.Context, t core.Target) {
+	if !a.works.known(refOf(t.Thread)) {
+		return
+	}
+	if err := a.Working(ctx, t, false); err != nil {
+		a.log.Warn("a status stays beside a question", "channel", t.Thread.Channel, "error", err)
+	}
+}
+
+// known reports whether a thread has, or is about to have, a status.
+func (s *statuses) known(ref threadRef) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.threads[ref] != nil
 }
 
 func (s *statuses) refused() bool {
