@@ -39,8 +39,9 @@ var Commands = []Command{
 	{Name: "status", Help: "Show which model is selected, which one answers, and why", Arg: "why", ArgHelp: "why: tell the decisions of the last turn", Words: []string{"why"}, Complete: true, Who: Anyone, Urgent: true},
 	{Name: "new", Help: "Start a new conversation in this thread", Arg: "default", ArgHelp: "default: go back to the default model as well", Words: []string{"default"}, Complete: true, Who: Anyone},
 	{Name: "reset", Help: "Forget this conversation and start over", Who: Anyone},
-	{Name: "stop", Help: "Stop the answer that is being written", Who: Anyone, Urgent: true},
+	{Name: "stop", Help: "Stop the answer that is being written", Arg: "all", ArgHelp: "all: stop everything that runs in this place (admins)", Words: []string{"all"}, Complete: true, Who: Anyone, Urgent: true},
 	{Name: "retry", Help: "Answer the last message again", Who: Anyone},
+	{Name: "approve", Help: "Let somebody write to the bot who asked to", Arg: "code", ArgHelp: "the code that the person was told", Who: Admins, Urgent: true},
 	{Name: "help", Help: "List the commands", Who: Anyone, Urgent: true},
 }
 

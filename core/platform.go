@@ -73,7 +73,8 @@ type Limits struct {
 	// that the platform cannot stream.
 	FirstPreview, EditEvery time.Duration
 	// Rotate is how long a preview may go on in one message; after it the
-	// answer continues in a new one. Zero is for ever.
+	// answer continues in a new one. Zero is for ever, and means that a preview
+	// looks like a finished message.
 	Rotate time.Duration
 	// MaxFile is the size of the largest file that a post can carry, in bytes.
 	// Zero means that it can carry none.
@@ -220,6 +221,9 @@ type Reply struct {
 	// Aside is the answer to a Press that leaves the message as it is: the text
 	// is shown to the presser alone.
 	Aside bool
+	// Done: the command did what it was given for, so that a button that offers
+	// it has served.
+	Done bool
 }
 
 // Menu is a list to pick from. Picking an option calls Press with the token of

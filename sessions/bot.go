@@ -41,6 +41,9 @@ type Config struct {
 	Settings func() *Settings
 	// Acquire takes a slot for a tool run; nil is no limit.
 	Acquire func(context.Context) (release func(), err error)
+	// Alert tells operators of what they can do something about; nil tells
+	// nobody. It must not block.
+	Alert func(core.Alert)
 	// Attempted is told of every attempt; nil tells nobody.
 	Attempted func(core.Key, failover.Attempt)
 	// Now and After are the clock; nil is the real one.
@@ -57,8 +60,10 @@ type Bot struct {
 
 	mu       sync.Mutex
 	lanes    map[core.Key]*lane
-	pickers  pickers
+	pages    pages
 	previews map[string][]delivery.Row // by turn: what an earlier process left of it, answer and status
+	knocking sync.Mutex                // held while somebody asks to write to the bot
+	watching bool                      // over those who asked
 	closed   bool
 	stopping chan struct{} // closed by Stop
 	active   int           // lanes and urgent commands at work
@@ -130,6 +135,7 @@ func (b *Bot) Start(ctx context.Context, open []delivery.Row) error {
 		b.spawn(func() { b.Sender.Remove(b.base, orphans...) })
 		b.mu.Unlock()
 	}
+	b.startGuests()
 	return nil
 }
 
@@ -193,7 +199,14 @@ func (b *Bot) spawn(f func()) {
 func (b *Bot) Message(ctx context.Context, m core.Message) error {
 	set := b.Settings()
 	key := core.Key{Agent: set.agentOf(m), Thread: m.Thread().Key()}
+	if _, _, isCommand := core.ParseCommand(m.Text); isCommand {
+		m = atHolder(m)
+		key.Thread = placeOf(m).Key()
+	}
 	ok, err := b.answers(ctx, set, key, m)
+	if err == nil && ok {
+		ok, err = b.heeds(ctx, key, m)
+	}
 	if err != nil || !ok {
 		return err
 	}

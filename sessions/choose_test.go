@@ -220,7 +220,8 @@ func TestComplete(t *testing.T) {
 			{"model", "b/", ""},
 			{"status", "w", "why"},
 			{"new", "", "default"},
-			{"stop", "", ""},
+			{"stop", "", "all"},
+			{"help", "", ""},
 			{"nonsense", "", ""},
 		} {
 			list, err := h.bot.Complete(context.Background(), core.Invocation{Name: c.name, Args: c.word, Target: core.Target{Thread: thread("t1")}})

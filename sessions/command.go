@@ -12,13 +12,15 @@ import (
 
 // call is one command being carried out.
 type call struct {
-	ctx  context.Context
-	b    *Bot
-	set  *Settings
-	key  core.Key
-	inv  core.Invocation
-	sess Session  // as read before the change
-	run  *running // the turn in progress, if any
+	ctx   context.Context
+	b     *Bot
+	set   *Settings
+	key   core.Key
+	place core.Thread // of the session; the command may be given somewhere else
+	inv   core.Invocation
+	owner string   // who may pick from the lists that it shows
+	sess  Session  // as read before the change
+	run   *running // the turn in progress, if any
 	// after runs once the change is durable and the reply is on its way.
 	after func()
 }
@@ -26,14 +28,18 @@ type call struct {
 // commands are the functions behind core.Commands. Each prepares what it needs
 // and returns the change that is committed together with its reply.
 var commands = map[string]func(*call) (func(ChoiceTx) core.Reply, error){
-	"model":  cmdModel,
-	"models": cmdModels,
-	"status": cmdStatus,
-	"new":    cmdNew,
-	"reset":  cmdNew,
-	"stop":   cmdStop,
-	"help":   cmdHelp,
+	"model":   cmdModel,
+	"models":  cmdModels,
+	"status":  cmdStatus,
+	"new":     cmdNew,
+	"reset":   cmdNew,
+	"stop":    cmdStop,
+	"approve": cmdApprove,
+	"help":    cmdHelp,
 }
+
+// ofThread are the commands that act on a conversation.
+var ofThread = map[string]bool{"new": true, "reset": true, "retry": true}
 
 // say is the change of a command that only answers.
 func say(text string) func(ChoiceTx) core.Reply {
@@ -51,17 +57,19 @@ func (b *Bot) runCommand(in Inbound, c core.Command, args string, dropped ...str
 	reply := func(tx Tx, r core.Reply) []delivery.Row {
 		var rows []delivery.Row
 		text := r.Text
-		for _, m := range r.Menus {
-			text += "\n" + menuText(m)
-		}
 		if len(dropped) > 0 {
 			text += " " + droppedText(len(dropped))
 		}
-		for i, part := range b.Sender.Split(in.Message.Target.Thread, text) {
-			rows = append(rows, delivery.Row{
+		parts := b.Sender.Split(in.Message.Target.Thread, text)
+		for i, part := range parts {
+			row := delivery.Row{
 				Session: in.Session, Turn: id, Part: i, State: delivery.Queued, Created: b.Now(),
 				Post: core.Post{Target: in.Message.Target, Kind: core.PostCommand, Text: part, Nonce: delivery.Nonce(id, core.PostCommand, i)},
-			})
+			}
+			if i == len(parts)-1 {
+				row.Post.Buttons = r.Buttons
+			}
+			rows = append(rows, row)
 		}
 		for _, key := range dropped {
 			tx.Settle(key)
@@ -70,10 +78,28 @@ func (b *Bot) runCommand(in Inbound, c core.Command, args string, dropped ...str
 		return tx.Queue(rows...)
 	}
 	var rows []delivery.Row
-	_, err := b.execute(b.base, in.Session, inv, func(tx Tx, r core.Reply) { rows = reply(tx, r) }, func() { b.Sender.Send(rows...) })
+	_, err := b.execute(b.base, in.Session, placeOf(in.Message), inv, func(tx Tx, r core.Reply) { rows = reply(tx, r) }, func() { b.Sender.Send(rows...) })
 	if err != nil && b.base.Err() == nil {
 		b.Log.Error("a command failed; its message stays in the inbox", "command", c.Name, "session", in.Session.String(), "err", err)
 	}
+}
+
+// atHolder moves a command that came as the opener of a thread to the place that
+// holds the thread: nobody opens a conversation only to set it up. On Discord the
+// thread is not opened; on Slack it is where the reply stands.
+func atHolder(m core.Message) core.Message {
+	if m.Target.Opens != "" {
+		m.Target.Thread, m.Target.Opens, m.Target.Title = m.Thread().Holder(), "", ""
+	}
+	return m
+}
+
+// placeOf is the place of a command's session.
+func placeOf(m core.Message) core.Thread {
+	if t := m.Thread(); t.Root == "" || t.Root != m.ID {
+		return t
+	}
+	return m.Thread().Holder()
 }
 
 // Command carries out a native command; see [core.Handler].
@@ -81,26 +107,34 @@ func (b *Bot) Command(ctx context.Context, inv core.Invocation) (core.Reply, err
 	set := b.Settings()
 	m := core.Message{Author: inv.Author, Target: inv.Target}
 	key := core.Key{Agent: set.agentOf(m), Thread: inv.Target.Thread.Key()}
+	return b.command(ctx, set, key, inv.Target.Thread, inv)
+}
+
+// command carries out a native command in the session of a place.
+func (b *Bot) command(ctx context.Context, set *Settings, key core.Key, place core.Thread, inv core.Invocation) (core.Reply, error) {
 	if _, ok := core.FindCommand(inv.Name); !ok {
 		return core.Reply{Text: unknownCommandText(inv.Name)}, nil
 	}
+	c := b.call(ctx, set, key, place, inv)
 	switch {
+	case ofThread[inv.Name] && c.opens():
+		return b.carryOut(c, c.inThread, nil, nil)
 	case inv.Name == "retry":
 		return b.nativeRetry(ctx, key, inv)
 	case isReset(inv.Name):
-		return b.reset(ctx, key, inv)
+		return b.reset(ctx, key, place, inv)
 	}
-	return b.execute(ctx, key, inv, func(Tx, core.Reply) {}, func() {})
+	return b.execute(ctx, key, place, inv, nil, nil)
 }
 
 // reset is a reset that is no message of the lane.
-func (b *Bot) reset(ctx context.Context, key core.Key, inv core.Invocation) (core.Reply, error) {
+func (b *Bot) reset(ctx context.Context, key core.Key, place core.Thread, inv core.Invocation) (core.Reply, error) {
 	dropped := b.resetLane(ctx, key)
-	r, err := b.execute(ctx, key, inv, func(tx Tx, _ core.Reply) {
+	r, err := b.execute(ctx, key, place, inv, func(tx Tx, _ core.Reply) {
 		for _, k := range dropped {
 			tx.Settle(k)
 		}
-	}, func() {})
+	}, nil)
 	if err == nil && len(dropped) > 0 {
 		r.Text += " " + droppedText(len(dropped))
 	}
@@ -121,13 +155,26 @@ func (b *Bot) nativeRetry(ctx context.Context, key core.Key, inv core.Invocation
 	return core.Reply{Text: retryingText}, nil
 }
 
-// execute checks the right to a command, runs it, commits it, and then lets
-// what waits for it go on.
-func (b *Bot) execute(ctx context.Context, key core.Key, inv core.Invocation, with func(Tx, core.Reply), sent func()) (core.Reply, error) {
-	c := &call{ctx: ctx, b: b, set: b.Settings(), key: key, inv: inv, run: b.runningTurn(key)}
+// call is a command in the session of a place.
+func (b *Bot) call(ctx context.Context, set *Settings, key core.Key, place core.Thread, inv core.Invocation) *call {
+	return &call{ctx: ctx, b: b, set: set, key: key, place: place, inv: inv, owner: inv.Author.ID, run: b.runningTurn(key)}
+}
+
+// execute checks the right to a command of the table and carries it out.
+func (b *Bot) execute(ctx context.Context, key core.Key, place core.Thread, inv core.Invocation, with func(Tx, core.Reply), sent func()) (core.Reply, error) {
+	c := b.call(ctx, b.Settings(), key, place, inv)
+	return b.carryOut(c, c.prepare, with, sent)
+}
+
+// carryOut prepares a change, commits it together with what goes with it, and
+// then lets what waits for it go on. with and sent may be nil.
+func (b *Bot) carryOut(c *call, prepare func() (func(ChoiceTx) core.Reply, error), with func(Tx, core.Reply), sent func()) (core.Reply, error) {
 	var change func(ChoiceTx) core.Reply
-	err := b.guard("a command panicked", inv.Name, func() (err error) {
-		change, err = c.prepare()
+	err := b.guard("a command panicked", c.inv.Name, func() (err error) {
+		if err := c.load(); err != nil {
+			return err
+		}
+		change, err = prepare()
 		return err
 	})
 	if err != nil {
@@ -135,45 +182,57 @@ func (b *Bot) execute(ctx context.Context, key core.Key, inv core.Invocation, wi
 	}
 	var reply core.Reply
 	commit := func() error {
-		return b.Store.CommitChoice(ctx, key, 0, func(tx ChoiceTx) error {
+		return b.Store.CommitChoice(c.ctx, c.key, 0, func(tx ChoiceTx) error {
 			reply = change(tx)
-			with(tx, reply)
+			if with != nil {
+				with(tx, reply)
+			}
 			return nil
 		})
 	}
-	if inv.Native {
+	if c.inv.Native {
 		err = commit() // somebody waits for the reply, and may ask again
 	} else {
 		err = b.insist(commit)
 	}
 	if err != nil {
-		return core.Reply{}, fmt.Errorf("storing what /%s changed: %w", inv.Name, err)
+		return core.Reply{}, fmt.Errorf("storing what /%s changed: %w", c.inv.Name, err)
 	}
-	b.Log.InfoContext(ctx, "command done", "command", inv.Name, "session", key.String())
-	sent()
+	b.Log.InfoContext(c.ctx, "command done", "command", c.inv.Name, "session", c.key.String())
+	if sent != nil {
+		sent()
+	}
 	if c.after != nil {
 		c.after()
 	}
 	return reply, nil
 }
 
+// load opens the session, once.
+func (c *call) load() (err error) {
+	if c.sess.Transcript == "" {
+		c.sess, err = c.b.open(c.ctx, c.key, c.place)
+	}
+	return err
+}
+
 func (c *call) prepare() (func(ChoiceTx) core.Reply, error) {
 	cmd, ok := core.FindCommand(c.inv.Name)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, errors.New("no such command: " + c.inv.Name)
-	}
-	if cmd.Who == core.Admins && !c.admin() {
+	case cmd.Who == core.Admins && !c.admin():
 		return say(adminsOnlyText(cmd.Name)), nil
-	}
-	var err error
-	if c.sess, err = c.b.open(c.ctx, c.key, c.inv.Target.Thread); err != nil {
-		return nil, err
+	case ofThread[cmd.Name] && c.opens():
+		return c.inThread()
 	}
 	return commands[cmd.Name](c)
 }
 
-func (c *call) admin() bool {
-	return c.set.Admin != nil && c.set.Admin(c.inv.Target.Thread.Platform, c.inv.Author)
+func (c *call) admin() bool { return c.set.admin(c.inv.Target.Thread.Platform, c.inv.Author) }
+
+func (s *Settings) admin(platform string, a core.Author) bool {
+	return s.Admin != nil && s.Admin(platform, a)
 }
 
 // cmdNew starts an empty transcript under the same key. What a user chose
@@ -194,7 +253,7 @@ func cmdNew(c *call) (func(ChoiceTx) core.Reply, error) {
 // Reset starts a conversation over, as /reset does, for whoever administers
 // sessions.
 func (b *Bot) Reset(ctx context.Context, key core.Key) error {
-	_, err := b.reset(ctx, key, core.Invocation{Name: "reset", Native: true})
+	_, err := b.reset(ctx, key, core.Thread{}, core.Invocation{Name: "reset", Native: true})
 	return err
 }
 
@@ -217,17 +276,9 @@ func resetSession(tx ChoiceTx, transcript string, toDefault bool) resetOutcome {
 	tx.SetChoice(c)
 	tx.SetSession(Session{
 		Key: s.Key, Transcript: transcript, Fresh: s.Fresh && c.Model == s.Choice.Model,
-		Engaged: s.Engaged, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
+		Engaged: s.Engaged, Bots: s.Bots, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
 	})
 	return out
-}
-
-// cmdStop cuts the running turn off.
-func cmdStop(c *call) (func(ChoiceTx) core.Reply, error) {
-	if !c.b.stopRunning(c.key) {
-		return say(nothingToStopText), nil
-	}
-	return say(stoppedText), nil
 }
 
 func cmdHelp(c *call) (func(ChoiceTx) core.Reply, error) {
@@ -244,19 +295,4 @@ func cmdHelp(c *call) (func(ChoiceTx) core.Reply, error) {
 		fmt.Fprintf(&b, "` %s", cmd.Help)
 	}
 	return say(b.String()), nil
-}
-
-// menuText is a menu where there is nothing to click on.
-func menuText(m core.Menu) string {
-	var b strings.Builder
-	for i, o := range m.Options {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(o.Label)
-		if o.Note != "" {
-			b.WriteString(" — " + o.Note)
-		}
-	}
-	return b.String()
 }

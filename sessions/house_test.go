@@ -45,6 +45,11 @@ type house struct {
 	bot   *sessions.Bot
 	end   func()
 	said  int
+	// pressed is where presses come from.
+	pressed core.Target
+
+	heard sync.Mutex // guards alerts
+	alert []core.Alert
 }
 
 // inHouse runs a test in a bubble and checks that nothing is left of it.
@@ -52,7 +57,7 @@ func inHouse(t *testing.T, test func(*house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := &script.Log{}
-		h := &house{t: t, data: memory.New(), log: log, script: &script.Script{OnRequest: log.Add}, place: &place{}}
+		h := &house{t: t, data: memory.New(), log: log, script: &script.Script{OnRequest: log.Add}, place: &place{}, pressed: core.Target{Thread: thread("t1")}}
 		h.agent.Policy.Defaults = failover.Models{Primary: ref("a/m1"), Fallbacks: []llm.Ref{ref("b/m2")}}
 		h.set = sessions.Settings{
 			Offered:  []llm.Ref{ref("a/m1"), ref("b/m2"), ref("c/m3")},
@@ -110,6 +115,11 @@ func (h *house) open() {
 			return h.set.Profiles(agent, provider)
 		}})
 	h.bot = sessions.New(sessions.Config{Store: store, Engine: engine, Sender: sender,
+		Alert: func(a core.Alert) {
+			h.heard.Lock()
+			defer h.heard.Unlock()
+			h.alert = append(h.alert, a)
+		},
 		Settings: func() *sessions.Settings {
 			set := h.set
 			set.Agents = map[string]sessions.Agent{"main": h.agent}
@@ -186,15 +196,84 @@ func (h *house) message(name, text string) core.Message {
 // command gives a native command.
 func (h *house) command(name, line, who string) core.Reply {
 	h.t.Helper()
+	return h.native(core.Target{Thread: thread(name)}, line, who)
+}
+
+// lobby is the channel that holds the threads.
+var lobby = core.Target{Thread: thread("t1").Holder()}
+
+// press picks from a list, or clicks on a button.
+func (h *house) press(token, value, who string) core.Reply {
+	h.t.Helper()
 	h.said++
-	word, args, _ := strings.Cut(line, " ")
-	r, err := h.bot.Command(context.Background(), core.Invocation{ID: fmt.Sprintf("i%d", h.said),
-		Author: core.Author{ID: who}, Target: core.Target{Thread: thread(name)}, Name: word, Args: args, Native: true})
+	r, err := h.bot.Press(context.Background(), core.Press{ID: fmt.Sprintf("p%d", h.said), Author: core.Author{ID: who}, Target: h.pressed, Token: token, Value: value})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	synctest.Wait()
 	return r
+}
+
+// pick picks the option of a menu with a label.
+func (h *house) pick(r core.Reply, label, who string) core.Reply {
+	h.t.Helper()
+	for _, m := range r.Menus {
+		for _, o := range m.Options {
+			if o.Label == label {
+				return h.press(m.Token, o.Value, who)
+			}
+		}
+	}
+	h.t.Fatalf("there is no option %q in %+v", label, r)
+	return core.Reply{}
+}
+
+// click clicks on the button with a label.
+func (h *house) click(r core.Reply, label, who string) core.Reply {
+	h.t.Helper()
+	for _, b := range r.Buttons {
+		if b.Label == label {
+			return h.press(b.Token, b.Value, who)
+		}
+	}
+	h.t.Fatalf("there is no button %q in %+v", label, r)
+	return core.Reply{}
+}
+
+// native gives a native command in a place.
+func (h *house) native(place core.Target, line, who string) core.Reply {
+	h.t.Helper()
+	h.said++
+	word, args, _ := strings.Cut(line, " ")
+	r, err := h.bot.Command(context.Background(), core.Invocation{ID: fmt.Sprintf("i%d", h.said),
+		Author: core.Author{ID: who}, Target: place, Name: word, Args: args, Native: true})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	synctest.Wait()
+	return r
+}
+
+// shows is what a reply shows, as "label (note)*", with a star for the selected
+// option, and "[button]".
+func shows(r core.Reply) []string {
+	var list []string
+	for _, m := range r.Menus {
+		for _, o := range m.Options {
+			text := o.Label
+			if o.Note != "" {
+				text += " (" + o.Note + ")"
+			}
+			if o.Selected {
+				text += "*"
+			}
+			list = append(list, text)
+		}
+	}
+	for _, b := range r.Buttons {
+		list = append(list, "["+b.Label+"]")
+	}
+	return list
 }
 
 func (h *house) session(name string) sessions.Session {

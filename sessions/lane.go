@@ -33,6 +33,7 @@ type waiting struct {
 
 // running is a turn in progress.
 type running struct {
+	in      Inbound
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when it has ended
 	changed chan struct{} // signalled when the user chose a model; holds one
@@ -104,18 +105,6 @@ func (b *Bot) resetLane(ctx context.Context, key core.Key) []string {
 // resetPatience is how long a reset waits for a turn that was cut off.
 const resetPatience = 2 * time.Second
 
-// stopRunning cuts the turn in progress off, if there is one.
-func (b *Bot) stopRunning(key core.Key) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l := b.lanes[key]
-	if l == nil || l.running == nil {
-		return false
-	}
-	l.running.cancel(errStopped)
-	return true
-}
-
 // wake tells a running turn that its user chose.
 func (b *Bot) wake(key core.Key) {
 	if run := b.runningTurn(key); run != nil {
@@ -144,7 +133,7 @@ func (b *Bot) work(key core.Key, l *lane) {
 			continue
 		}
 		ctx, cancel := context.WithCancelCause(b.base)
-		run := &running{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
+		run := &running{in: in.Inbound, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 		l.running = run
 		b.mu.Unlock()
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"understudy/core"
 	"understudy/core/failover"
@@ -151,79 +149,35 @@ func (c *call) choose(change func(Choice) Choice) func(ChoiceTx) core.Reply {
 // session_status, for the user who talks, and by whoever administers sessions.
 // It is the same as the command and returns the text of its reply.
 func (b *Bot) SelectModel(ctx context.Context, key core.Key, target core.Target, word string) (string, error) {
-	r, err := b.execute(ctx, key, core.Invocation{Name: "model", Args: word, Target: target}, func(Tx, core.Reply) {}, func() {})
+	r, err := b.execute(ctx, key, target.Thread, core.Invocation{Name: "model", Args: word, Target: target}, nil, nil)
 	return r.Text, err
 }
 
+// showModel tells what is selected and what can be: as pages to pick from for a
+// native command, as a list for a text.
 func (c *call) showModel() (func(ChoiceTx) core.Reply, error) {
-	lines, err := c.statusLines()
+	if c.inv.Native {
+		r, err := c.page(step{to: showProviders})
+		return func(ChoiceTx) core.Reply { return r }, err
+	}
+	head, err := c.statusLines()
 	if err != nil {
 		return nil, err
 	}
-	menu, err := c.modelMenu()
-	if err != nil {
-		return nil, err
-	}
-	return func(ChoiceTx) core.Reply {
-		return core.Reply{Text: strings.Join(append(lines, chooseHintText), "\n"), Menus: []core.Menu{menu}}
-	}, nil
+	lines, err := c.modelLines()
+	return say(strings.Join(slices.Concat(head, []string{chooseHintText}, lines), "\n")), err
 }
 
 func cmdModels(c *call) (func(ChoiceTx) core.Reply, error) {
-	menu, err := c.modelMenu()
-	if err != nil {
-		return nil, err
+	if c.inv.Native {
+		r, err := c.page(step{to: showProviders})
+		return func(ChoiceTx) core.Reply { return r }, err
 	}
-	if len(menu.Options) == 0 {
-		return say(noModelText), nil
+	lines, err := c.modelLines()
+	if err != nil || len(lines) == 0 {
+		return say(nothingOfferedText), err
 	}
-	return func(ChoiceTx) core.Reply { return core.Reply{Text: modelsHeadText, Menus: []core.Menu{menu}} }, nil
-}
-
-// modelMenu lists the models that people may pick, each with what blocks it.
-func (c *call) modelMenu() (core.Menu, error) {
-	now := c.b.Now()
-	states, err := c.b.Engine.Store.States(c.ctx, c.key.Agent)
-	if err != nil {
-		return core.Menu{}, fmt.Errorf("reading the profile states: %w", err)
-	}
-	m := core.Menu{Placeholder: "Choose a model"}
-	var values []string
-	for i, r := range c.set.Offered {
-		if _, ok := c.set.allowed(r); !ok {
-			continue
-		}
-		ps, err := c.set.Profiles(c.key.Agent, r.Provider)
-		if err != nil {
-			return core.Menu{}, fmt.Errorf("reading the profiles of %s: %w", r.Provider, err)
-		}
-		o := core.Choice{Label: fmt.Sprintf("%d. %s", i+1, r), Value: strconv.Itoa(len(values))}
-		values = append(values, r.String())
-		if note := blockNote(ps, states, r, now); note != "" {
-			o.Note, o.Disabled = note, true
-		}
-		m.Options = append(m.Options, o)
-	}
-	m.Token = c.b.pickers.keep(picker{command: "model", values: values, owner: c.inv.Author.ID, made: now})
-	return m, nil
-}
-
-// blockNote says why nothing can be asked of a model now, or "".
-func blockNote(ps failover.Profiles, states map[string]failover.State, r llm.Ref, now time.Time) string {
-	if len(ps.List) == 0 {
-		return "no credential"
-	}
-	var first failover.Block
-	for _, p := range ps.List {
-		b := states[p.ID].Blocked(r.Model, now)
-		if !b.Live() {
-			return ""
-		}
-		if !first.Live() || b.Until.Before(first.Until) {
-			first = b
-		}
-	}
-	return fmt.Sprintf("%s, for %s", first.Reason.Words(), notices.About(first.Until.Sub(now)))
+	return say(strings.Join(append([]string{modelsHeadText}, lines...), "\n")), nil
 }
 
 // Complete offers models, aliases and words for the argument of a command; see

@@ -50,6 +50,9 @@ type Settings struct {
 	ReplyTo delivery.Mode
 	// Streaming shows answers while they are written.
 	Streaming bool
+	// Threads reports whether messages in a channel are answered in threads of
+	// their own; nil is nowhere.
+	Threads func(core.Thread) bool
 	// Place gives what differs from these four in a place; nil is nothing.
 	Place func(core.Thread) Manner
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/core"
 	"understudy/core/failover"
 	"understudy/core/llm"
 	"understudy/notices"
@@ -20,6 +21,16 @@ const (
 	retryingText       = "I’ll answer the last message again."
 	nothingToStopText  = "Nothing is running here."
 	stoppedText        = "Stopped."
+	overText           = "That answer has ended already."
+	stopUsageText      = "Write `/stop` alone to stop the answer that is being written."
+	nothingOfferedText = "No model can be chosen here."
+	approveUsageText   = "Write `/approve` and the code that the person was told."
+	noCodeText         = "Nobody asks with this code. Codes hold for an hour."
+	welcomeText        = "You can talk to me now. /help lists what else I can do."
+	listChangedText    = "The list has changed; choose again."
+	choosePickText     = "Choose another model below, or with `/model` and its name."
+	modelsPickText     = "You can choose one of these:"
+	anyProfileText     = "any"
 	helpHeadText       = "You can talk to me in this thread, or give a command (`!command` works as well):"
 	modelUsageText     = "Write `/model provider/model`, an alias, a number from `/models`, `@profile` to use one credential only, or `default`."
 	chooseHintText     = "Choose with `/model` and a name or number; `/model default` goes back."
@@ -34,6 +45,68 @@ func unknownCommandText(name string) string {
 
 func adminsOnlyText(name string) string {
 	return fmt.Sprintf("Only admins of this bot can use /%s here.", name)
+}
+
+// knockText is what somebody hears who is not known.
+func knockText(code string) string {
+	return fmt.Sprintf("I don’t know you yet, so I can’t answer. Ask an admin of this bot to give the command `/approve %s`; the code holds for an hour. Then send your message again.", code)
+}
+
+// strangerText is for admins.
+func strangerText(g Guest) string {
+	return fmt.Sprintf("%s asks to write to me directly. `/approve %s` lets them.", guestText(g), g.Code)
+}
+
+func approvedText(g Guest) string {
+	return fmt.Sprintf("%s may write to me directly, approved by %s.", guestText(g), g.By)
+}
+
+func ranOutText(g Guest) string {
+	return guestText(g) + " asked to write to me directly; nobody approved it in time."
+}
+
+func guestText(g Guest) string {
+	if g.Name == "" {
+		return g.Address()
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(strings.Fields(g.Name), " "), g.Address())
+}
+
+// countText is a number of models.
+func countText(n int) string {
+	if n == 1 {
+		return "1 model"
+	}
+	return fmt.Sprintf("%d models", n)
+}
+
+func modelsOfText(provider string, n int) string {
+	return fmt.Sprintf("%s has %s to choose from:", provider, countText(n))
+}
+
+func profilesOfText(r llm.Ref) string { return fmt.Sprintf("Which credential may %s use?", r) }
+
+func pageText(from, to, all int) string { return fmt.Sprintf("%d to %d of %d.", from, to, all) }
+
+func stoppedNamedText(what string) string { return "Stopped the answer to " + excerpt(what) + "." }
+
+func stoppedAllText(n int) string {
+	if n == 1 {
+		return "Stopped one answer."
+	}
+	return fmt.Sprintf("Stopped %d answers.", n)
+}
+
+func stopWhichText(n int) string {
+	return fmt.Sprintf("%d answers to you are being written here. Which one is to stop?", n)
+}
+
+func whichThreadText(command string) string {
+	return fmt.Sprintf("Conversations are held in threads here. Which one is /%s for?", command)
+}
+
+func noThreadText(command string) string {
+	return fmt.Sprintf("Conversations are held in threads here, and you have none. Give /%s in the thread that it is for.", command)
 }
 
 func newUsageText(name string) string {
@@ -115,7 +188,7 @@ func unknownProfileText(provider, word string, have []string) string {
 // chosenText confirms a choice.
 func chosenText(c *call, next Choice, now selected) string {
 	where := "This thread"
-	if c.inv.Native && c.inv.Target.Thread.Kind == "channel" {
+	if c.place.Kind == core.KindChannel {
 		where = "This channel, and every new thread in it,"
 	}
 	if next.Model == (llm.Ref{}) && next.Lock == "" {

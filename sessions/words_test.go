@@ -23,9 +23,18 @@ func TestWords(t *testing.T) {
 	var out strings.Builder
 	put := func(label, text string) { fmt.Fprintf(&out, "%s: %s\n", label, text) }
 
+	guest := Guest{Platform: "discord", User: "700", Name: "Ann", Code: "ABCDEFGH", By: "discord:1"}
 	for _, s := range []struct{ label, text string }{
 		{"no model", noModelText}, {"interrupted", interruptedText}, {"nothing to retry", nothingToRetryText},
 		{"retrying", retryingText}, {"nothing to stop", nothingToStopText}, {"stopped", stoppedText},
+		{"stopped, named", stoppedNamedText("what is *the* answer\nto all of these questions, if there are any?")}, {"stopped before", overText},
+		{"stopped one", stoppedAllText(1)}, {"stopped all", stoppedAllText(3)}, {"stop which", stopWhichText(2)}, {"usage of /stop", stopUsageText},
+		{"which thread", whichThreadText("new")}, {"no thread", noThreadText("retry")},
+		{"knock", knockText("ABCDEFGH")}, {"stranger", strangerText(guest)}, {"approved", approvedText(guest)}, {"ran out", ranOutText(Guest{Platform: "slack", User: "U7"})},
+		{"usage of /approve", approveUsageText}, {"no such code", noCodeText}, {"welcome", welcomeText},
+		{"old menu", oldMenuText}, {"somebody else's menu", notYoursText}, {"list changed", listChangedText}, {"nothing offered", nothingOfferedText},
+		{"pick of /model", choosePickText}, {"pick of /models", modelsPickText}, {"models of a provider", modelsOfText("a", 61)}, {"one model", modelsOfText("a", 1)},
+		{"profiles", profilesOfText(a1)}, {"any profile", anyProfileText}, {"page", pageText(1, 75, 90)},
 		{"usage of /model", modelUsageText}, {"hint of /model", chooseHintText}, {"head of /models", modelsHeadText},
 		{"usage of /status", statusUsageText}, {"no turn", noTurnText},
 		{"usage of /new", newUsageText("new")}, {"usage of /reset", newUsageText("reset")},
@@ -47,7 +56,7 @@ func TestWords(t *testing.T) {
 	choose := func(label string, kind core.Kind, fallbacks []llm.Ref, next Choice, now selected) {
 		set := &Settings{Agents: map[string]Agent{"main": {Policy: failover.Policy{Defaults: failover.Models{Primary: a1, Fallbacks: fallbacks}}}}}
 		c := &call{set: set, key: core.Key{Agent: "main"}, inv: core.Invocation{Native: true}}
-		c.inv.Target.Thread.Kind = kind
+		c.place.Kind = kind
 		put(label, chosenText(c, next, now))
 	}
 	plain := selected{a1, failover.FromDefault, ""}

@@ -66,6 +66,12 @@ func (s ownStore) Outgoing(ctx context.Context) ([]delivery.Row, error) {
 	return slices.DeleteFunc(list, func(r delivery.Row) bool { return !s.owns(r.Post.Target.Thread) }), err
 }
 
+// Guests are the people whom this process can tell something.
+func (s ownStore) Guests(ctx context.Context) ([]sessions.Guest, error) {
+	list, err := s.stores.Guests(ctx)
+	return slices.DeleteFunc(list, func(g sessions.Guest) bool { return !s.owns(g.Target.Thread) }), err
+}
+
 func (s ownStore) owns(t core.Thread) bool {
 	_, ok := s.platform(t)
 	return ok

@@ -1,0 +1,211 @@
+package sessions_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/core"
+	"understudy/sessions"
+	"understudy/store/memory"
+)
+
+// direct is a direct message of somebody.
+func (h *house) direct(who, text string) core.Message {
+	m := h.message("dm-"+who, text)
+	m.Author = core.Author{ID: who, Name: who}
+	m.Target.Thread.Kind, m.Target.Thread.Parent = core.KindDirect, ""
+	return m
+}
+
+func (h *house) knock(who string) string {
+	h.t.Helper()
+	text, err := h.bot.Knock(context.Background(), h.direct(who, "hello"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	synctest.Wait()
+	return text
+}
+
+func (h *house) guest(who string) sessions.Guest {
+	h.t.Helper()
+	g, err := h.store.Guest(context.Background(), "fake", "main", who)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return g
+}
+
+func (h *house) known(who string) bool {
+	h.t.Helper()
+	ok, err := h.bot.Known(context.Background(), h.direct(who, "").Thread(), core.Author{ID: who})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return ok
+}
+
+// alerts are what operators were told, as "kind key: text", with a mark when it
+// is over.
+func (h *house) alerts() []string {
+	h.heard.Lock()
+	defer h.heard.Unlock()
+	var list []string
+	for _, a := range h.alert {
+		text := fmt.Sprintf("%s %s: %s", a.Kind, a.Key, a.Text)
+		if a.Over {
+			text += " (over)"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// Somebody asks, is told a code once, and may write once an admin approved it.
+func TestPairing(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		text := h.knock("zoe")
+		code := h.guest("zoe").Code
+		if !regexp.MustCompile(`^[A-HJKMNP-Z]{8}$`).MatchString(code) {
+			t.Fatalf("the code is %q", code)
+		}
+		if want := "I don’t know you yet, so I can’t answer. Ask an admin of this bot to give the command `/approve " + code + "`; the code holds for an hour. Then send your message again."; text != want {
+			t.Fatalf("zoe heard %q", text)
+		}
+		if again := h.knock("zoe"); again != "" || h.guest("zoe").Code != code {
+			t.Fatalf("the second time zoe heard %q", again)
+		}
+		if h.known("zoe") || !h.known("root") {
+			t.Fatal("who is known is wrong")
+		}
+		if r := h.command("t1", "approve "+code, "ann"); r.Text != "Only admins of this bot can use /approve here." || h.known("zoe") {
+			t.Fatalf("ann approved: %+v", r)
+		}
+		if r := h.command("t1", "approve ABCABCAB", "root"); r.Text != "Nobody asks with this code. Codes hold for an hour." {
+			t.Fatalf("a wrong code: %+v", r)
+		}
+		h.say("t1", "/approve "+code) // as text; ann is no admin
+		m := h.message("t1", "/approve "+strings.ToLower(code))
+		m.Author.ID = "root"
+		if err := h.bot.Message(context.Background(), m); err != nil {
+			t.Fatal(err)
+		}
+		h.expectPosts("t1 command: Only admins of this bot can use /approve here.",
+			"t1 command: zoe (fake:zoe) may write to me directly, approved by fake:root.",
+			"dm-zoe command: You can talk to me now. /help lists what else I can do.")
+		if !h.known("zoe") || h.knock("zoe") != "" {
+			t.Fatal("zoe is not known")
+		}
+		h.command("t1", "approve "+code, "root") // once more
+		time.Sleep(2 * time.Hour)
+		expect(t, "alerts", h.alerts(), []string{
+			"stranger fake:zoe: zoe (fake:zoe) asks to write to me directly. `/approve " + code + "` lets them.",
+			"stranger fake:zoe: zoe (fake:zoe) may write to me directly, approved by fake:root. (over)",
+		})
+		if len(h.place.all()) != 3 {
+			t.Fatalf("zoe was told more than once:\n%s", strings.Join(h.place.all(), "\n"))
+		}
+		h.stop(0)
+		h.open()
+		if !h.known("zoe") {
+			t.Fatal("a restart forgot zoe")
+		}
+	})
+}
+
+// At most three ask at once; a request runs out after an hour, which makes room
+// and lets the person ask again.
+func TestFewAskAtOnce(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		for i, who := range []string{"one", "two", "three", "four"} {
+			if text := h.knock(who); (text != "") != (i < 3) {
+				t.Fatalf("%s heard %q", who, text)
+			}
+		}
+		other := h.direct("four", "hello")
+		other.Target.Thread.Account = "second"
+		if text, err := h.bot.Knock(context.Background(), other); err != nil || text == "" {
+			t.Fatalf("another account said %q, %v", text, err)
+		}
+		code := h.guest("one").Code
+		time.Sleep(time.Hour - time.Second)
+		if h.knock("four") != "" || h.knock("one") != "" {
+			t.Fatal("somebody was told within the hour")
+		}
+		time.Sleep(10 * time.Second)
+		if r := h.command("t1", "approve "+code, "root"); r.Text != "Nobody asks with this code. Codes hold for an hour." || h.known("one") {
+			t.Fatalf("a code that had run out: %+v", r)
+		}
+		if h.knock("four") == "" || h.knock("one") == "" || h.guest("one").Code == code {
+			t.Fatal("there was no room after an hour")
+		}
+		over := 0
+		for _, a := range h.alerts() {
+			if strings.HasSuffix(a, "asked to write to me directly; nobody approved it in time. (over)") {
+				over++
+			}
+		}
+		if over != 4 {
+			t.Fatalf("%d requests ran out:\n%s", over, strings.Join(h.alerts(), "\n"))
+		}
+	})
+}
+
+// An approval that another process stored is told by the one that runs, or by
+// the next.
+func TestApprovalFromElsewhere(t *testing.T) {
+	approve := func(h *house, code string) {
+		g, err := sessions.Approve(context.Background(), h.data.Open(memory.Options{}), code, "the command line", time.Now())
+		if err != nil || g.User != "zoe" {
+			h.t.Fatalf("%+v, %v", g, err)
+		}
+	}
+	const told = "dm-zoe command: You can talk to me now. /help lists what else I can do."
+	inHouse(t, func(h *house) {
+		h.open()
+		h.knock("zoe")
+		approve(h, h.guest("zoe").Code)
+		h.expectPosts()
+		time.Sleep(5 * time.Second)
+		h.expectPosts(told)
+	})
+	inHouse(t, func(h *house) {
+		h.open()
+		h.knock("zoe")
+		code := h.guest("zoe").Code
+		h.stop(0)
+		approve(h, code)
+		h.open()
+		h.expectPosts(told)
+		if ok, err := sessions.Revoke(context.Background(), h.store, "fake", "zoe"); err != nil || !ok || h.known("zoe") {
+			t.Fatalf("revoked %v, %v", ok, err)
+		}
+		if ok, err := sessions.Revoke(context.Background(), h.store, "fake", "zoe"); err != nil || ok {
+			t.Fatalf("revoked again %v, %v", ok, err)
+		}
+	})
+}
+
+// Nobody else's code is anybody's, and a bot cannot ask.
+func TestBotsDoNotKnock(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		m := h.direct("robot", "beep")
+		m.Author.Bot = true
+		if text, err := h.bot.Knock(context.Background(), m); err != nil || text != "" || h.guest("robot").Code != "" {
+			t.Fatalf("a bot was told %q, %v", text, err)
+		}
+		for _, code := range []string{"", " "} {
+			if _, err := sessions.Approve(context.Background(), h.store, code, "x", time.Now()); !sessions.ErrNoCode(err) {
+				t.Fatalf("the code %q: %v", code, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package sessions_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/core"
+)
+
+// Bots that answer each other are cut off after three turns, until a person
+// speaks.
+func TestBotLoop(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		robot := func(text string) core.Message {
+			t.Helper()
+			m := h.message("t1", text)
+			m.Author = core.Author{ID: "robot", Name: "Robot", Bot: true}
+			if err := h.bot.Message(context.Background(), m); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		first := robot("one")
+		for _, text := range []string{"two", "three", "four", "five"} {
+			robot(text)
+		}
+		h.expectAsked("a/m1: one", "a/m1: two", "a/m1: three")
+		if err := h.bot.Message(context.Background(), first); err != nil { // delivered again
+			t.Fatal(err)
+		}
+		h.stop(time.Second)
+		h.open()
+		robot("six")
+		h.expectAsked("a/m1: one", "a/m1: two", "a/m1: three")
+		h.say("t1", "stop it, you two")
+		robot("seven")
+		h.expectAsked("a/m1: one", "a/m1: two", "a/m1: three", "a/m1: stop it, you two", "a/m1: seven")
+	})
+}
+
+// In a channel that opens threads a native command that is about a conversation
+// offers the caller's threads.
+func TestCommandsForOneOfTheThreads(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.set.Threads = func(core.Thread) bool { return true }
+		h.open()
+		if r := h.native(lobby, "new", "ann"); r.Text != "Conversations are held in threads here, and you have none. Give /new in the thread that it is for." {
+			t.Fatalf("without a thread: %+v", r)
+		}
+		h.say("t1", "the first  *thing*")
+		time.Sleep(time.Second)
+		h.say("t2", "another thing that has so many words that nobody wants to read them all")
+		m := h.message("t3", "somebody else's")
+		m.Author.ID = "bob"
+		if err := h.bot.Message(context.Background(), m); err != nil {
+			t.Fatal(err)
+		}
+		before1, before2 := h.session("t1").Transcript, h.session("t2").Transcript
+		h.pressed = lobby
+		r := h.native(lobby, "new", "ann")
+		expect(t, "threads", append([]string{r.Text}, shows(r)...), []string{
+			"Conversations are held in threads here. Which one is /new for?",
+			"[“another thing that has so many words th…”]", "[“the first thing”]",
+		})
+		if h.session("t1").Transcript != before1 {
+			t.Fatal("it did not wait for an answer")
+		}
+		if r := h.click(r, "“the first thing”", "ann"); r.Text != "A new conversation begins here." {
+			t.Fatalf("the reply is %+v", r)
+		}
+		if h.session("t1").Transcript == before1 || h.session("t2").Transcript != before2 {
+			t.Fatal("the wrong conversation was ended")
+		}
+		asked := len(h.asked())
+		h.click(h.native(lobby, "retry", "ann"), "“another thing that has so many words th…”", "ann")
+		if got := h.asked(); len(got) != asked+1 || !strings.HasPrefix(got[asked], "a/m1: another thing") {
+			t.Fatalf("requests:\n%s", strings.Join(got, "\n"))
+		}
+		if r := h.native(lobby, "model b/m2", "ann"); !strings.HasPrefix(r.Text, "This channel, and every new thread in it, now uses b/m2.") {
+			t.Fatalf("the model of a channel: %+v", r)
+		}
+	})
+}
+
+// A command that opens a thread acts on the place that holds it: on Discord it
+// is answered there, and no thread is opened.
+func TestACommandOpensNoConversation(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.set.Threads = func(core.Thread) bool { return true }
+		h.open()
+		channel := core.Thread{Platform: "discord", Account: "main", Workspace: "9", Channel: "100", Kind: core.KindChannel}
+		discord := h.message("501", "/model b/m2")
+		discord.ID = "501"
+		discord.Target = core.Target{Thread: core.Thread{Platform: "discord", Account: "main", Workspace: "9", Channel: "501", Parent: "100", Kind: core.KindThread}, Opens: "501", ReplyTo: "501"}
+		slack := h.message("C1", "!model c/m3")
+		slack.ID = "1.1"
+		slack.Target = core.Target{Thread: core.Thread{Platform: "slack", Account: "main", Workspace: "T", Channel: "C1", Root: "1.1", Kind: core.KindThread}, ReplyTo: "1.1"}
+		for _, m := range []core.Message{discord, slack} {
+			if err := h.bot.Message(context.Background(), m); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		h.expectPosts("100 command: This channel, and every new thread in it, now uses b/m2. …", "C1 command: This channel, and every new thread in it, now uses c/m3. …")
+		if p := h.place.posts[0].Target; p.Opens != "" || p.Thread != channel {
+			t.Fatalf("on Discord it was answered at %+v", p)
+		}
+		if p := h.place.posts[1].Target; p.Thread.Root != "1.1" {
+			t.Fatalf("on Slack it was answered at %+v", p)
+		}
+		slack.ID, slack.Text, slack.Target.ReplyTo = "1.2", "hello", "1.2" // in the thread of the command
+		if err := h.bot.Message(context.Background(), slack); err != nil {
+			t.Fatal(err)
+		}
+		h.expectAsked("c/m3: hello")
+	})
+}
