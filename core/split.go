@@ -34,11 +34,7 @@ func SplitMost(text string, l Limits) (parts []string, rest string) {
 	if l.MaxText <= 0 {
 		return []string{text}, ""
 	}
-	c := cutter{text: text, most: l.MaxText, count: l.Count}
-	if c.count == nil {
-		c.count = utf8.RuneCountInString
-	}
-	c.fences = fences(text, c.most*3/4, c.count)
+	c := newCutter(text, l)
 	if len(c.fences) == 0 && c.count(text) <= c.most {
 		return []string{text}, ""
 	}
@@ -55,6 +51,32 @@ func SplitMost(text string, l Limits) (parts []string, rest string) {
 		return []string{text}, "" // nothing but fence lines
 	}
 	return parts, ""
+}
+
+// Cut takes one part off the front of a text, as Split does. What is left of
+// the text, also after more was added to its end, is [Resume] of open and
+// text[at:].
+func Cut(text string, l Limits) (part, open string, at int) {
+	if l.MaxText <= 0 {
+		return text, "", len(text)
+	}
+	c := newCutter(text, l)
+	c.findSpans()
+	for c.at < len(text) && part == "" {
+		part = c.next()
+	}
+	return part, c.head(), c.at
+}
+
+// Resume is how a text goes on that Cut cut: open goes before rest[from:]. A
+// block that was cut right before its closing line is over with it.
+func Resume(open, rest string) (head string, from int) {
+	_, marker := container(open)
+	line, _, _ := strings.Cut(rest, "\n")
+	if _, end := container(line); run(marker) != "" && closes(end, run(marker)) {
+		return "", min(len(rest), len(line)+1)
+	}
+	return open, 0
 }
 
 // The kinds of places to cut, the better ones higher.
@@ -82,6 +104,15 @@ type place struct {
 	at     int
 	fences []fence
 	spans  []span
+}
+
+func newCutter(text string, l Limits) *cutter {
+	c := &cutter{text: text, most: l.MaxText, count: l.Count}
+	if c.count == nil {
+		c.count = utf8.RuneCountInString
+	}
+	c.fences = fences(text, c.most*3/4, c.count)
+	return c
 }
 
 func (p *place) move(to int) {
@@ -124,7 +155,7 @@ func (c *cutter) findSpans() {
 func (c *cutter) head() string {
 	f := c.fence()
 	switch {
-	case f == nil || c.at == f.end:
+	case f == nil || c.at == f.end && c.at < len(c.text):
 		return ""
 	case c.text[c.at-1] != '\n':
 		return f.open + "\n" + f.quote

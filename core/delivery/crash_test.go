@@ -54,6 +54,9 @@ type findingWire struct {
 type plan struct {
 	find   bool
 	long   bool // the platform takes less than it says
+	rotate bool // a message may be a live one for some seconds
+	repost bool // slow answers are posted anew
+	gone   bool // no message can be edited
 	turns  []string
 	faults []string
 	kills  []int // milliseconds between the deaths of the process
@@ -68,6 +71,9 @@ func drawPlan(t *rapid.T) plan {
 	return plan{
 		find:   find,
 		long:   rapid.Bool().Draw(t, "long"),
+		rotate: rapid.Bool().Draw(t, "rotate"),
+		repost: rapid.Bool().Draw(t, "repost"),
+		gone:   rapid.IntRange(0, 3).Draw(t, "gone") == 0,
 		turns:  rapid.SliceOfN(rapid.SampledFrom(kinds), 1, 5).Draw(t, "turns"),
 		faults: rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "", "busy", "lost", "done", "slow", "stuck"}), 0, 30).Draw(t, "faults"),
 		kills:  rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 6).Draw(t, "kills"),
@@ -102,7 +108,11 @@ func (p plan) run(ctx context.Context, w *world, turns int) (done int) {
 				left = append(left, r)
 			}
 		}
-		a := w.Writer(WriterConfig{Turn: turn, Target: target("c"), Streaming: true, Preview: left})
+		c := WriterConfig{Turn: turn, Target: target("c"), ReplyTo: ModeFirst, Streaming: true, Preview: left}
+		if p.repost {
+			c.Repost = 4 * time.Second
+		}
+		a := w.Writer(c)
 		if p.turns[done] != "quick" {
 			for words := range strings.SplitSeq(streamed, " ") {
 				a.Text(words + " ")
@@ -139,6 +149,9 @@ func (p plan) fault() func(string, core.Post) fault {
 		if p.long && len(post.Text) > 60 {
 			return fault{err: errLong}
 		}
+		if p.gone && op == "edit" {
+			return fault{err: errGone}
+		}
 		if len(faults) == 0 {
 			return fault{}
 		}
@@ -164,6 +177,9 @@ func (p plan) fault() func(string, core.Post) fault {
 func (p plan) play(t *testing.T) (f *fake, rows []Row) {
 	f = newFake()
 	f.limits.MaxText = 100
+	if p.rotate {
+		f.limits.Rotate = 3 * time.Second
+	}
 	f.loose = p.find
 	f.script(p.fault())
 	m := &memory{}
@@ -202,10 +218,10 @@ func (p plan) play(t *testing.T) (f *fake, rows []Row) {
 func TestEveryPartIsThereOnceAndInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPlan(rt)
+		var f *fake
 		var got []message
 		var rows []Row
 		synctest.Test(t, func(t *testing.T) {
-			var f *fake
 			f, rows = p.play(t)
 			got = f.all()
 		})
@@ -229,6 +245,9 @@ func TestEveryPartIsThereOnceAndInOrder(t *testing.T) {
 			}
 			nonces[m.nonce] = true
 			shown.WriteString(m.text)
+			if m.live && p.rotate {
+				rt.Fatalf("message %q is still live", m.text)
+			}
 		}
 		if len(failed) > 0 {
 			return // what is given up is not there; other tests hold that
@@ -238,6 +257,9 @@ func TestEveryPartIsThereOnceAndInOrder(t *testing.T) {
 			turn := fmt.Sprintf("t%d", i)
 			_, final := answers(turn, kind)
 			want.WriteString(final + turn + " has a notice.")
+		}
+		if len(f.links()) != len(p.turns) {
+			rt.Fatalf("the link is on %q in %d turns", f.links(), len(p.turns))
 		}
 		if shown.String() != want.String() {
 			rt.Fatalf("the platform shows %q\nwant %q", shown.String(), want.String())

@@ -143,7 +143,8 @@ func (h *handle) row(id int64) Row {
 type message struct {
 	id, channel, text, nonce string
 	kind                     core.PostKind
-	link, deleted            bool
+	link, deleted, live      bool
+	files                    []core.File
 	posted                   time.Time
 	edits                    []time.Time
 	texts                    []string // it has shown, in order
@@ -167,6 +168,10 @@ type fake struct {
 	working []string // "on" and "off" with the channel
 	loose   bool     // forgets nonces: a second post makes a second message
 }
+
+// rotateSlack is how much longer than its limit a message may be a live one: a
+// change may be waited for.
+const rotateSlack = 2 * time.Second
 
 func newFake() *fake {
 	return &fake{limits: core.Limits{
@@ -245,7 +250,12 @@ func (f *fake) Post(ctx context.Context, p core.Post) (posted core.Posted, err e
 		}
 		m := &message{
 			id: fmt.Sprintf("m%d", len(f.messages)+1), channel: p.Target.Thread.Channel, text: p.Text, nonce: p.Nonce,
-			kind: p.Kind, link: p.Link, posted: time.Now(), texts: []string{p.Text},
+			kind: p.Kind, link: p.Link, posted: time.Now(), texts: []string{p.Text}, live: p.Live, files: p.Files,
+		}
+		for _, x := range p.Files {
+			if len(x.Data) > f.limits.MaxFile {
+				return &core.SendError{Permanent: true, Err: errors.New("no file of that size")}
+			}
 		}
 		f.messages = append(f.messages, m)
 		posted = core.Posted{ID: m.id, Linked: m.link}
@@ -264,6 +274,13 @@ func (f *fake) Edit(ctx context.Context, id string, p core.Post) error {
 		}
 		for _, m := range f.messages {
 			if m.id == id && !m.deleted {
+				switch {
+				case len(p.Files) > 0:
+					return &core.SendError{Permanent: true, Err: errors.New("an edit cannot add files")}
+				case p.Live && (!m.live || f.limits.Rotate > 0 && time.Since(m.posted) > f.limits.Rotate+rotateSlack):
+					return &core.SendError{Permanent: true, Err: errors.New("the message is finished")}
+				}
+				m.live = p.Live
 				m.text = p.Text
 				m.texts = append(m.texts, p.Text)
 				m.edits = append(m.edits, time.Now())

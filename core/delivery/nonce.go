@@ -22,11 +22,14 @@ func Nonce(turn string, kind core.PostKind, part int) string {
 }
 
 // version is what a stored nonce says besides the row it belongs to. The zero
-// version is not written out, and platforms do not see the halvings: a text
-// that was refused as too long made no message.
+// version is not written out, and platforms see only the messages: a text that
+// was refused as too long made none.
 type version struct {
 	halvings int // how often the platform found the text too long
 	message  int // counts the messages of the row
+	// anew: the row's PlatformID is that of the message before this one, which
+	// is taken away once this one is there.
+	anew bool
 }
 
 // maxHalvings bounds how small a text is cut that the platform refuses as too
@@ -34,33 +37,57 @@ type version struct {
 const maxHalvings = 4
 
 // versionOf reads the version of a nonce: "base~hm", with one digit of
-// halvings, and the message in base 36.
+// halvings, and the message in base 36; "base!hm" for one that is made anew.
 func versionOf(nonce string) version {
-	_, v, ok := strings.Cut(nonce, "~")
-	if !ok || len(v) < 2 {
+	at := strings.IndexAny(nonce, "~!")
+	if at < 0 || len(nonce) < at+3 {
 		return version{}
 	}
-	message, err := strconv.ParseInt(v[1:], 36, 16)
-	if err != nil || v[0] < '0' || v[0] > '9' {
+	halvings, digits := nonce[at+1], nonce[at+2:]
+	message, err := strconv.ParseInt(digits, 36, 16)
+	if err != nil || halvings < '0' || halvings > '9' {
 		return version{}
 	}
-	return version{int(v[0] - '0'), int(message)}
+	return version{int(halvings - '0'), int(message), nonce[at] == '!'}
 }
 
 // plain is the nonce as platforms see it.
 func plain(nonce string) string {
-	v := versionOf(nonce)
-	if v.message > 0 {
+	if v := versionOf(nonce); v.message > 0 {
 		return withVersion(nonce, version{message: v.message})
 	}
-	if v.halvings > 0 {
-		nonce, _, _ = strings.Cut(nonce, "~")
+	return base(nonce)
+}
+
+// base is a nonce without its version.
+func base(nonce string) string {
+	if at := strings.IndexAny(nonce, "~!"); at >= 0 {
+		return nonce[:at]
 	}
 	return nonce
 }
 
 // withVersion is the nonce of another message of the same row.
 func withVersion(nonce string, v version) string {
-	base, _, _ := strings.Cut(nonce, "~")
-	return fmt.Sprintf("%.*s~%d%s", nonceSize, base, v.halvings, strconv.FormatInt(int64(v.message), 36))
+	mark := "~"
+	if v.anew {
+		mark = "!"
+	}
+	return fmt.Sprintf("%.*s%s%d%s", nonceSize, base(nonce), mark, v.halvings, strconv.FormatInt(int64(v.message), 36))
+}
+
+// nextMessage is the nonce of the row's next message; anew says that it takes
+// the place of the one that is there.
+func nextMessage(nonce string, anew bool) string {
+	v := versionOf(nonce)
+	v.message, v.anew = v.message+1, anew
+	return withVersion(nonce, v)
+}
+
+// unmade is the nonce of the message before, for a message that is not to be
+// made after all.
+func unmade(nonce string) string {
+	v := versionOf(nonce)
+	v.message, v.anew = v.message-1, false
+	return withVersion(nonce, v)
 }

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,12 +55,19 @@ func (w *Writer) stream() {
 func (w *Writer) due() (wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended || w.mute || !w.fresh || silent(w.text.String()) {
+	at, rotates := w.rotation()
+	switch {
+	case w.ended || w.mute:
 		return 0, false
-	}
-	at := w.next
-	if first := w.first.Add(w.limits.FirstPreview); !w.seen && first.After(at) {
-		at = first
+	case w.fresh && !silent(w.text.String()):
+		at = w.next
+		if first := w.first.Add(w.limits.FirstPreview); !w.seen && first.After(at) {
+			at = first
+		}
+	case !rotates:
+		return 0, false
+	case at.Before(w.next):
+		at = w.next
 	}
 	return at.Sub(w.s.c.Now()), true
 }
@@ -70,7 +78,7 @@ func silent(text string) bool { return strings.HasPrefix(NoReply, strings.TrimSp
 // flush brings the preview up to date.
 func (w *Writer) flush() {
 	w.mu.Lock()
-	if w.ended || !w.fresh {
+	if w.ended {
 		w.mu.Unlock()
 		return
 	}
@@ -104,13 +112,18 @@ func (w *Writer) flush() {
 
 // show makes the messages of the preview show a text.
 func (w *Writer) show(text string) error {
-	texts, _ := core.SplitMost(text, w.limits)
+	w.rotate(text)
+	l := w.limits
+	l.MaxParts = max(0, l.MaxParts-len(w.fixed.texts))
+	texts, _ := core.SplitMost(w.fixed.rest(text), l)
+	texts = append(slices.Clone(w.fixed.texts), texts...)
 	for i, text := range texts {
 		if i == len(w.parts) {
 			w.parts = append(w.parts, &part{row: w.row(i)})
 		}
 		p := w.parts[i]
-		if p.text == text {
+		live := i == len(texts)-1 && i >= len(w.fixed.texts) && p.mayLive()
+		if p.text == text && (live || !p.glimpse().unfinished(w.limits)) {
 			continue
 		}
 		select {
@@ -118,18 +131,24 @@ func (w *Writer) show(text string) error {
 			return nil
 		default:
 		}
-		if err := w.showPart(p, text); err != nil {
+		if err := w.showPart(p, text, live); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Writer) showPart(p *part, text string) error {
+// mayLive reports whether the message may be a live one: one that is to be
+// made, or is live by this process.
+func (p *part) mayLive() bool { return !p.old && (p.row.PlatformID == "" || p.live) }
+
+func (p *part) glimpse() glimpse { return glimpse{p.text, p.at, p.live} }
+
+func (w *Writer) showPart(p *part, text string, live bool) error {
 	ctx, cancel := context.WithTimeout(background, previewTimeout)
 	defer cancel()
 	post := p.row.Post
-	post.Text = text
+	post.Text, post.Live = text, live
 	if p.row.PlatformID == "" {
 		if fresh, err := w.open(ctx, p, post); err != nil || fresh {
 			return err
@@ -139,7 +158,7 @@ func (w *Writer) showPart(p *part, text string) error {
 	p.text, p.at = "", w.s.c.Now()
 	switch {
 	case err == nil:
-		p.text = text
+		p.text, p.live = text, live
 		w.saw()
 	case sendError(err).Unknown:
 		w.saw()
@@ -163,7 +182,7 @@ func (w *Writer) open(ctx context.Context, p *part, post core.Post) (fresh bool,
 			return false, &core.SendError{Unknown: true, Err: err}
 		}
 		if found {
-			w.note(ctx, p, func(r *Row) { r.State, r.PlatformID = Preview, posted.ID })
+			w.opened(ctx, p, post.Live, p.row.Created, posted.ID)
 			return false, nil
 		}
 	}
@@ -171,8 +190,9 @@ func (w *Writer) open(ctx context.Context, p *part, post core.Post) (fresh bool,
 	switch {
 	case err == nil:
 		w.saw()
-		w.note(ctx, p, func(r *Row) { r.State, r.PlatformID = Preview, posted.ID })
-		p.at = w.s.c.Now()
+		now := w.s.c.Now()
+		w.opened(ctx, p, post.Live, now, posted.ID)
+		p.at = now
 		if unknown { // it may be the earlier message, with an earlier text
 			return false, errLater
 		}
@@ -183,6 +203,12 @@ func (w *Writer) open(ctx context.Context, p *part, post core.Post) (fresh bool,
 		w.note(ctx, p, func(r *Row) { r.State = Queued })
 	}
 	return true, err
+}
+
+// opened notes that the message of a part is there.
+func (w *Writer) opened(ctx context.Context, p *part, live bool, at time.Time, id string) {
+	p.posted, p.live = at, live
+	w.note(ctx, p, func(r *Row) { r.State, r.PlatformID = Preview, id })
 }
 
 // intend stores, before a message is posted, that it may be there. Unknown is

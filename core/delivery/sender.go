@@ -42,11 +42,16 @@ type Sender struct {
 	group sync.WaitGroup
 }
 
-// glimpse is the last text that a preview showed, and when.
+// glimpse is the last text that a preview showed, and since when.
 type glimpse struct {
 	text string
 	at   time.Time
+	live bool // as one to which more is added
 }
+
+// unfinished reports whether the message is to be edited although it shows the
+// whole text.
+func (g glimpse) unfinished(l core.Limits) bool { return g.live && l.Rotate > 0 }
 
 // lane holds what is to be sent in one conversation, in order of ID.
 type lane struct {

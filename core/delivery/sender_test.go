@@ -535,8 +535,8 @@ func TestNonces(t *testing.T) {
 					t.Errorf("nonce %q of %q %s %d", n, turn, kind, part)
 				}
 				seen[n] = true
-				for _, v := range []version{{1, 2}, {maxHalvings, 999}} {
-					if next := withVersion(withVersion(n, version{3, 3}), v); versionOf(next) != v || len(next) > 25 || seen[next] {
+				for _, v := range []version{{1, 2, false}, {maxHalvings, 999, false}, {0, 1, true}} {
+					if next := withVersion(withVersion(n, version{3, 3, true}), v); versionOf(next) != v || len(next) > 25 || seen[next] {
 						t.Errorf("version %+v of %q is %q", v, n, next)
 					}
 				}
@@ -544,14 +544,17 @@ func TestNonces(t *testing.T) {
 		}
 	}
 	n := Nonce("t1", core.PostAnswer, 0)
-	for nonce, want := range map[string]string{n: n, n + "~20": n, n + "~13": n + "~03", n + "~03": n + "~03"} {
+	for nonce, want := range map[string]string{n: n, n + "~20": n, n + "~13": n + "~03", n + "~03": n + "~03", n + "!01": n + "~01", n + "!23": n + "~03"} {
 		if got := plain(nonce); got != want {
 			t.Errorf("platforms see %q for %q, want %q", got, nonce, want)
 		}
 	}
-	for _, odd := range []string{"", "x", "x~", "x~1", "x~z1", "x~1!"} {
+	for _, odd := range []string{"", "x", "x~", "x~1", "x~z1", "x~1!", "x!"} {
 		if got := versionOf(odd); got != (version{}) {
 			t.Errorf("%q has version %+v", odd, got)
 		}
+	}
+	if got := plain(unmade(nextMessage(n, true))); got != n {
+		t.Errorf("the message before the second has the nonce %q, want %q", got, n)
 	}
 }

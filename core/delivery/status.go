@@ -80,7 +80,7 @@ func (s *Sender) settle(ctx context.Context, r Row, posted core.Posted, failed e
 // log, and its row stays open for the next start if that may have more luck.
 func (s *Sender) Remove(ctx context.Context, rows ...Row) {
 	for _, r := range rows {
-		if r.ID == 0 || r.State == Withdrawn {
+		if r.ID == 0 || !r.State.Open() { // what was sent stays
 			continue
 		}
 		if err := s.remove(ctx, r); err != nil {

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,9 @@ type WriterConfig struct {
 	ReplyTo Mode
 	// Streaming shows the answer while it grows, where the platform can.
 	Streaming bool
+	// Repost: an answer whose preview has stood for so long is posted anew, so
+	// that people are told of it, and the preview is taken away. Zero is never.
+	Repost time.Duration
 	// Preview are the rows of this turn that an earlier process left open: the
 	// answer goes into their messages. They do not count as shown.
 	Preview []Row
@@ -43,7 +47,9 @@ type WriterConfig struct {
 // Its methods are safe for concurrent use.
 //
 // While the answer grows a preview of it is posted, and then edited, at the
-// pace of the platform's limits; long answers go on in further messages. What
+// pace of the platform's limits; long answers go on in further messages, and so
+// do those that take longer than one message may be a preview. The last message
+// is a live one until the end. What
 // was said so far can be taken back with Discard for as long as nobody saw any
 // of it. Finish or Interrupt end the preview and give the rows for the commit
 // of the turn; after the commit they are given to [Sender.Send], and Close
@@ -75,13 +81,17 @@ type Writer struct {
 	// These belong to the goroutine of the preview, and after it to the rest.
 	parts  []*part
 	failed int // changes in a row that failed
+	fixed  fixed
 }
 
 // part is one message of the answer.
 type part struct {
-	row  Row
-	text string    // what it shows, empty if that is not known
-	at   time.Time // since when
+	row    Row
+	old    bool      // an earlier process may have posted it
+	posted time.Time // by this one
+	text   string    // what it shows, empty if that is not known
+	at     time.Time // since when
+	live   bool      // it shows that as a live one
 }
 
 // Writer starts to collect the answer of a turn. It must be closed.
@@ -96,7 +106,7 @@ func (s *Sender) Writer(c WriterConfig) *Writer {
 	w.mute = !c.Streaming || w.platform == nil || w.limits.EditEvery <= 0
 	for _, r := range c.Preview {
 		if r.Turn == c.Turn && r.Post.Kind == core.PostAnswer && r.State.Open() && r.Part == len(w.parts) {
-			w.parts = append(w.parts, &part{row: r})
+			w.parts = append(w.parts, &part{row: r, old: true})
 		}
 	}
 	return w
@@ -155,9 +165,45 @@ func (w *Writer) Shown() bool {
 func (w *Writer) Finish(text string) []Row {
 	w.end()
 	if t := strings.TrimSpace(text); t == "" || t == NoReply {
-		return w.rows(nil)
+		return w.rows(nil, nil)
 	}
-	return w.rows(fit(text, w.limits))
+	anew := w.stale()
+	if anew || !w.fixed.begins(text) {
+		w.fixed = fixed{}
+	}
+	rows := w.rows(w.compose(text))
+	for i := range rows {
+		if anew && rows[i].PlatformID != "" {
+			rows[i].Post.Nonce = nextMessage(rows[i].Post.Nonce, true)
+		}
+	}
+	return rows
+}
+
+// stale reports whether the preview has stood for so long that nobody looks
+// for the answer there any more.
+func (w *Writer) stale() bool {
+	if w.c.Repost <= 0 || len(w.parts) == 0 {
+		return false
+	}
+	first := w.parts[0].row
+	return first.PlatformID != "" && w.s.c.Now().Sub(first.Created) >= w.c.Repost
+}
+
+// compose splits a final text. Where it is too long for the place, the whole of
+// it is attached as a file or, if that cannot be, its end is cut off.
+func (w *Writer) compose(text string) ([]string, []core.File) {
+	mark, files := cutMark, attached(text, w.limits)
+	if files != nil {
+		mark = fileMark
+	}
+	l := w.limits
+	l.MaxParts = max(0, l.MaxParts-len(w.fixed.texts))
+	texts, cut := fit(w.fixed.rest(text), l, mark)
+	if !cut {
+		files = nil
+	}
+	return append(slices.Clone(w.fixed.texts), texts...), files
 }
 
 // Interrupt ends the preview of an answer that will not be completed. The rows
@@ -166,15 +212,15 @@ func (w *Writer) Finish(text string) []Row {
 func (w *Writer) Interrupt() []Row {
 	w.end()
 	if !w.Shown() {
-		return w.rows(nil)
+		return w.rows(nil, nil)
 	}
-	texts := fit(strings.TrimRight(w.text.String(), " \n"), w.limits)
+	texts, files := w.compose(strings.TrimRight(w.text.String(), " \n"))
 	if last := len(texts) - 1; last >= 0 && fits(texts[last]+"\n\n"+interruptedMark, w.limits) {
 		texts[last] += "\n\n" + interruptedMark
 	} else {
 		texts = append(texts, interruptedMark)
 	}
-	return w.rows(texts)
+	return w.rows(texts, files)
 }
 
 // Close ends the preview, if it was not ended, and waits for what it does.
@@ -211,8 +257,9 @@ func (w *Writer) end() {
 	}
 }
 
-// rows are those of the final texts. Parts that have a message keep it.
-func (w *Writer) rows(texts []string) []Row {
+// rows are those of the final texts, the files with the last one. Parts that
+// have a message keep it.
+func (w *Writer) rows(texts []string, files []core.File) []Row {
 	w.mu.Lock()
 	w.given = len(texts)
 	w.mu.Unlock()
@@ -224,7 +271,7 @@ func (w *Writer) rows(texts []string) []Row {
 			p := w.parts[i]
 			r.ID, r.State, r.PlatformID, r.Created = p.row.ID, p.row.State, p.row.PlatformID, p.row.Created
 			if p.text != "" {
-				w.s.remember(r.ID, glimpse{p.text, p.at})
+				w.s.remember(r.ID, glimpse{p.text, p.at, p.live})
 			}
 		}
 		r.Post.Text = text
@@ -233,6 +280,7 @@ func (w *Writer) rows(texts []string) []Row {
 	if len(rows) == 0 {
 		return nil
 	}
+	rows[len(rows)-1].Post.Files = files
 	return rows
 }
 
