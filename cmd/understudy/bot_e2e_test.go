@@ -43,14 +43,23 @@ type stand struct {
 
 func newStand(t *testing.T, towns ...town) *stand {
 	t.Helper()
-	s := &stand{T: t, dir: t.TempDir(), towns: towns, lead: llmtest.NewServer(), standIn: llmtest.NewServer()}
-	t.Cleanup(s.lead.Close)
-	t.Cleanup(s.standIn.Close)
+	lead, standIn := llmtest.NewServer(), llmtest.NewServer()
+	t.Cleanup(lead.Close)
+	t.Cleanup(standIn.Close)
+	s := newStandAt(t, lead.URL, standIn.URL, towns...)
+	s.lead, s.standIn = lead, standIn
+	return s
+}
+
+// newStandAt is newStand with providers of the test's own.
+func newStandAt(t *testing.T, lead, standIn string, towns ...town) *stand {
+	t.Helper()
+	s := &stand{T: t, dir: t.TempDir(), towns: towns}
 	config := `{
 		"agents": {"defaults": {"model": {"primary": "` + leadModel + `", "fallbacks": ["` + standInModel + `"]}}},
 		"models": {"providers": {
-			"lead": {"baseUrl": "` + s.lead.URL + `", "api": "anthropic"},
-			"second": {"baseUrl": "` + s.standIn.URL + `/v1", "api": "chat"},
+			"lead": {"baseUrl": "` + lead + `", "api": "anthropic"},
+			"second": {"baseUrl": "` + standIn + `/v1", "api": "chat"},
 		}},
 	}`
 	path := filepath.Join(s.dir, "understudy.jsonc")

@@ -144,13 +144,15 @@ func (s slackTown) command(text string) string { return "<@" + slacktest.BotUser
 
 // again repeats the newest envelope. The bot's own posts are envelopes, too, so
 // the message itself is sent again as Slack sends it.
-func (s slackTown) again(thread, id string) {
-	for _, m := range s.Messages(slacktest.Channel) {
+func (s slackTown) again(thread, id string) { s.repeat(slacktest.Channel, thread, id) }
+
+func (s slackTown) repeat(channel, thread, id string) {
+	for _, m := range s.Messages(channel) {
 		if m.TS != id {
 			continue
 		}
 		event := map[string]any{
-			"type": "message", "channel": slacktest.Channel, "channel_type": "channel", "team": slacktest.Team,
+			"type": "message", "channel": channel, "channel_type": "channel", "team": slacktest.Team,
 			"user": m.User, "text": m.Text, "ts": m.TS, "event_ts": m.TS,
 		}
 		if thread != id {
