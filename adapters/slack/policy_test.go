@@ -113,4 +113,6 @@ type doubtful struct{ quiet }
 
 var errDoubt = errors.New("the disk is full")
 
-func (doubtful) Known(context.Context, core.Thread, core.Author) (bool, error) { return false, errDoubt }
+func (doubtful) Known(context.Context, core.Thread, core.Author) (bool, error) {
+	return false, errDoubt
+}

@@ -39,6 +39,7 @@ var methods = map[string]method{
 	"chat.startStream":                      {"chat:write", (*Server).startStream},
 	"chat.appendStream":                     {"chat:write", (*Server).appendStream},
 	"chat.stopStream":                       {"chat:write", (*Server).stopStream},
+	"files.info":                            {"files:read", (*Server).filesInfo},
 	"files.getUploadURLExternal":            {"files:write", (*Server).uploadURL},
 	"files.completeUploadExternal":          {"files:write", (*Server).completeUpload},
 	"views.open":                            {"", (*Server).openView},
@@ -58,7 +59,7 @@ var methods = map[string]method{
 // what the methods here do in conversations of other kinds, with files, and
 // with reactions.
 var otherScopes = []string{
-	"app_mentions:read", "assistant:write", "commands", "files:read", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+	"app_mentions:read", "assistant:write", "commands", "groups:history", "groups:read", "im:history", "im:read", "im:write",
 	"mpim:history", "mpim:read", "reactions:read",
 }
 
@@ -115,6 +116,8 @@ func (s *Server) run(name, token string, a args) reply {
 	}
 	m, known := methods[name]
 	switch {
+	case s.revoked != "" && token != "":
+		return failed(s.revoked)
 	case !known:
 		return failed("unknown_method")
 	case token == "":
@@ -139,6 +142,9 @@ func (s *Server) openConnection(token string) reply {
 	case s.cfg.AppToken:
 	default:
 		return failed("invalid_auth")
+	}
+	if s.revoked != "" {
+		return failed(s.revoked)
 	}
 	ticket := s.id("ticket-")
 	s.tickets[ticket] = true
@@ -171,10 +177,6 @@ func arguments(r *http.Request) (a args, token string) {
 		token = bearer
 	}
 	return a, token
-}
-
-func (s *Server) authTest(args) reply {
-	return reply{"url": "https://fake.slack.invalid/", "team": "Fake", "user": "understudy", "team_id": Team, "user_id": BotUser, "bot_id": BotID, "is_enterprise_install": false}
 }
 
 func (s *Server) usersInfo(a args) reply {

@@ -3,7 +3,9 @@ package slacktest
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -66,7 +68,7 @@ func (s *Server) Slash(channel, user, command, text string) (trigger, envelopeID
 	who := s.users[user]
 	e := &envelope{kind: "slash_commands", accepts: true, payload: map[string]any{
 		"command": command, "text": text, "user_id": user, "user_name": strings.ToLower(who.Name), "channel_id": channel, "channel_name": name,
-		"team_id": Team, "api_app_id": App, "response_url": address, "trigger_id": trigger, "is_enterprise_install": "false",
+		"team_id": p.team, "api_app_id": App, "response_url": address, "trigger_id": trigger, "is_enterprise_install": strconv.FormatBool(s.cfg.OrgWide),
 	}}
 	s.send(e)
 	return trigger, e.id
@@ -82,14 +84,13 @@ func (s *Server) Pick(channel, root, user, action, value string) (trigger, envel
 	if root != "" {
 		container["thread_ts"] = root
 	}
-	e := &envelope{kind: "interactive", accepts: true, payload: map[string]any{
-		"type": "block_actions", "user": map[string]any{"id": user, "team_id": Team, "name": strings.ToLower(s.users[user].Name)}, "team": map[string]any{"id": Team}, "api_app_id": App,
-		"channel": map[string]any{"id": channel, "name": s.places[channel].name}, "container": container, "trigger_id": trigger, "response_url": address,
+	e := &envelope{kind: "interactive", accepts: true, payload: s.interaction("block_actions", s.places[channel], user, map[string]any{
+		"container": container, "trigger_id": trigger, "response_url": address,
 		"actions": []any{map[string]any{
 			"type": "static_select", "action_id": action, "block_id": "b", "action_ts": s.stamp(),
 			"selected_option": map[string]any{"text": map[string]any{"type": "plain_text", "text": value}, "value": value},
 		}},
-	}}
+	})}
 	s.send(e)
 	return trigger, e.id
 }
@@ -123,4 +124,52 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	s.responses = append(s.responses, Response{Trigger: h.trigger, Channel: h.channel, User: h.user, Text: v.Text, Blocks: v.Blocks, Ephemeral: v.Type != "in_channel", Replaces: v.Replaces})
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = io.WriteString(w, "ok")
+}
+
+// Shortcut is a person choosing a shortcut of the app from the menu of a
+// message.
+func (s *Server) Shortcut(channel, user, callback, ts string) (trigger, envelopeID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.places[channel]
+	address, trigger := s.newHook(channel, user)
+	e := &envelope{kind: "interactive", payload: s.interaction("message_action", p, user, map[string]any{
+		"callback_id": callback, "trigger_id": trigger, "response_url": address, "message_ts": ts, "message": inside(p.find(ts)), "action_ts": s.stamp(),
+	})}
+	s.send(e)
+	return trigger, e.id
+}
+
+// Suggest is a person typing into a menu whose options the app offers while
+// people type.
+func (s *Server) Suggest(channel, user, action, typed string) (envelopeID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.places[channel]
+	e := &envelope{kind: "interactive", accepts: true, payload: s.interaction("block_suggestion", p, user, map[string]any{
+		"action_id": action, "block_id": "b", "value": typed, "container": map[string]any{"type": "message", "message_ts": s.stamp(), "channel_id": channel, "is_ephemeral": true},
+	})}
+	s.send(e)
+	return e.id
+}
+
+// interaction is what the payloads of interactions have in common. The lock is
+// held.
+func (s *Server) interaction(kind string, p *place, user string, fields map[string]any) map[string]any {
+	name := p.name
+	if p.kind == "im" {
+		name = "directmessage"
+	}
+	who := s.users[user]
+	v := map[string]any{
+		"type": kind, "api_app_id": App, "token": "unused", "is_enterprise_install": s.cfg.OrgWide, "enterprise": nil,
+		"user":    map[string]any{"id": user, "team_id": who.Team, "name": strings.ToLower(who.Name)},
+		"team":    map[string]any{"id": p.team, "domain": "fake"},
+		"channel": map[string]any{"id": p.id, "name": name},
+	}
+	if s.cfg.Organisation != "" {
+		v["enterprise"] = map[string]any{"id": s.cfg.Organisation, "name": "Fake"}
+	}
+	maps.Copy(v, fields)
+	return v
 }

@@ -1,6 +1,6 @@
 // Package slacktest is a Slack that runs on loopback: the Web API under /api/,
-// Socket Mode, response URLs, and a small world of people, channels, threads
-// and messages behind them. It needs no testing.T, so that a program can host
+// Socket Mode, signed HTTP requests ([Server.Subscribe]), response URLs, files,
+// and a small world of people, channels, threads and messages behind them. It needs no testing.T, so that a program can host
 // it as well as a test can.
 //
 // It behaves rather than expects. What a person does goes in through [Server.Say]
@@ -49,12 +49,23 @@ const (
 
 	BotToken = "xoxb-fake-bot-token"
 	AppToken = "xapp-fake-app-token"
+
+	SigningSecret = "fake-signing-secret"
 )
 
 // Config changes how a server behaves. The zero value is a well-behaved Slack.
 type Config struct {
 	// BotToken and AppToken are the tokens that are accepted.
 	BotToken, AppToken string
+	// SigningSecret signs what is sent over HTTP.
+	SigningSecret string
+	// RetryAfter are the times after which an event is sent again over HTTP: at
+	// once, after one minute and after five, if nil.
+	RetryAfter []time.Duration
+	// Organisation is the id of an Enterprise Grid that the workspace is part
+	// of. OrgWide: the app was installed in all of it.
+	Organisation string
+	OrgWide      bool
 	// Scopes of the bot token; nil means all that an app for conversations needs.
 	Scopes []string
 	// PingEvery is the time between two WebSocket pings, 5 s if zero.
@@ -99,6 +110,11 @@ type Server struct {
 
 	hooks     map[string]*hook
 	responses []Response
+	hosted    map[string]HostedFile
+	revoked   string // why the tokens are good for nothing
+
+	endpoints *Endpoints // nil: everything goes through sockets
+	client    *http.Client
 
 	listener net.Listener
 	http     *http.Server
@@ -113,6 +129,12 @@ func New(cfg Config) *Server {
 	}
 	if cfg.AppToken == "" {
 		cfg.AppToken = AppToken
+	}
+	if cfg.SigningSecret == "" {
+		cfg.SigningSecret = SigningSecret
+	}
+	if cfg.RetryAfter == nil {
+		cfg.RetryAfter = []time.Duration{0, time.Minute, 5 * time.Minute}
 	}
 	if cfg.Scopes == nil {
 		cfg.Scopes = allScopes()
@@ -133,6 +155,8 @@ func New(cfg Config) *Server {
 		limits:   map[string]time.Time{},
 		tickets:  map[string]bool{},
 		hooks:    map[string]*hook{},
+		hosted:   map[string]HostedFile{},
+		client:   &http.Client{Transport: &http.Transport{}},
 		streams:  map[messageKey]*stream{},
 		uploads:  map[string]*upload{},
 		views:    map[string]*view{},
@@ -195,6 +219,7 @@ func (s *Server) Close() {
 		_ = s.http.Close()
 	}
 	s.wg.Wait()
+	s.client.CloseIdleConnections()
 }
 
 // ServeHTTP routes to the Web API, the sockets and the response URLs.
@@ -215,6 +240,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveSocket(w, r)
 	case strings.HasPrefix(r.URL.Path, "/response/"):
 		s.serveResponse(w, r)
+	case strings.HasPrefix(r.URL.Path, "/files-pri/"):
+		s.serveFile(w, r)
 	case strings.HasPrefix(r.URL.Path, "/upload/"):
 		s.serveUpload(w, r)
 	default:

@@ -24,6 +24,7 @@ type envelope struct {
 	payload  any
 	raw      []byte // sent as it is, when set
 	accepts  bool
+	http     bool // it goes to the app's address
 	attempts int
 	reason   string // of the repeat
 	conn     *conn  // the one that it was given to last
@@ -55,21 +56,41 @@ func (s *Server) emit(event map[string]any) {
 	s.send(&envelope{kind: "events_api", payload: s.wrap(event)})
 }
 
-// wrap is the outer part of an Events API payload.
+// wrap is the outer part of an Events API payload. Events of a channel are of
+// the workspace that the channel is in.
 func (s *Server) wrap(event any) map[string]any {
-	return map[string]any{
-		"type": "event_callback", "team_id": Team, "context_team_id": Team, "api_app_id": App,
-		"event_id": s.id("Ev"), "event_time": time.Now().Unix(), "event": event, "is_ext_shared_channel": false,
-		"authorizations": []any{map[string]any{"team_id": Team, "user_id": BotUser, "is_bot": true}},
+	team, shared := Team, false
+	if fields, ok := event.(map[string]any); ok {
+		id, _ := fields["channel"].(string)
+		if p := s.places[id]; p != nil {
+			team, shared = p.team, p.shared
+		}
 	}
+	v := map[string]any{
+		"type": "event_callback", "team_id": team, "context_team_id": team, "api_app_id": App,
+		"event_id": s.id("Ev"), "event_time": time.Now().Unix(), "event": event, "is_ext_shared_channel": shared,
+	}
+	authorization := map[string]any{"team_id": team, "user_id": BotUser, "is_bot": true, "enterprise_id": nil, "is_enterprise_install": s.cfg.OrgWide}
+	if s.cfg.Organisation != "" {
+		v["enterprise_id"], v["context_enterprise_id"], authorization["enterprise_id"] = s.cfg.Organisation, s.cfg.Organisation, s.cfg.Organisation
+	}
+	v["authorizations"] = []any{authorization}
+	return v
 }
 
-// send hands an envelope to one connection, or counts it as missed.
+// send hands an envelope to one connection or the app's address, or counts it
+// as missed.
 func (s *Server) send(e *envelope) {
 	if e.id == "" {
 		e.id = s.id("E")
 	}
 	s.envelopes = append(s.envelopes, e)
+	if s.endpoints != nil && !s.closed {
+		at := *s.endpoints
+		e.http = true
+		s.wg.Go(func() { s.post(e, at) })
+		return
+	}
 	if len(s.conns) == 0 {
 		s.missed++
 		return
@@ -147,7 +168,7 @@ func (s *Server) Unacked() []string {
 	defer s.mu.Unlock()
 	var ids []string
 	for _, e := range s.envelopes {
-		if e.attempts > 0 && len(e.acked) == 0 {
+		if (e.attempts > 0 || e.http) && len(e.acked) == 0 {
 			ids = append(ids, e.id)
 		}
 	}
@@ -292,7 +313,7 @@ func (s *Server) attach(c *conn) {
 	})
 	c.put(hello)
 	for _, e := range s.envelopes {
-		if e.attempts > 0 && e.conn == nil {
+		if e.attempts > 0 && e.conn == nil && !e.http {
 			s.deliver(e, "timeout")
 		}
 	}

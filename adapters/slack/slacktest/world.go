@@ -33,6 +33,8 @@ type Message struct {
 // place is a conversation with its messages in the order of their timestamps.
 type place struct {
 	id, kind, name string
+	team           string // the workspace that it is in
+	shared         bool   // with another company
 	archived       bool
 	outside        bool // the bot is no member
 	messages       []*Message
@@ -54,7 +56,21 @@ func (s *Server) AddPerson(p Person) {
 func (s *Server) AddPlace(id, kind, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.places[id] = &place{id: id, kind: kind, name: name, byTS: map[string]*Message{}}
+	s.places[id] = &place{id: id, kind: kind, name: name, team: Team, byTS: map[string]*Message{}}
+}
+
+// Move puts a channel into another workspace of the organisation.
+func (s *Server) Move(channel, team string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places[channel].team = team
+}
+
+// Share shares a channel with another company (Slack Connect).
+func (s *Server) Share(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places[channel].shared = true
 }
 
 // Archive closes a channel.
@@ -87,6 +103,7 @@ type Said struct {
 	Only         string // of the two events of a mention
 	MentionFirst bool
 	Files        []map[string]any
+	Blocks       json.RawMessage
 }
 
 // Option changes how something is said.
@@ -102,7 +119,14 @@ func Broadcast() Option { return func(o *Said) { o.Subtype = "thread_broadcast" 
 func MentionFirst() Option { return func(o *Said) { o.MentionFirst = true } }
 
 // Only sends one of the two events of a mention: "message" or "app_mention".
+// Any other word sends none: the message stands there, and nobody is told.
 func Only(event string) Option { return func(o *Said) { o.Only = event } }
+
+// Blocks are what the person wrote as Slack's editor made it.
+func Blocks(blocks string) Option { return func(o *Said) { o.Blocks = json.RawMessage(blocks) } }
+
+// Subtype says it as a message of another kind, such as "me_message".
+func Subtype(kind string) Option { return func(o *Said) { o.Subtype = kind } }
 
 // File attaches a file.
 func File(name, mime string, size int) Option {
@@ -122,7 +146,7 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.places[channel]
-	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype, Files: o.Files}
+	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype, Files: o.Files, Blocks: o.Blocks}
 	if who := s.users[user]; who != nil && who.Bot {
 		m.BotID = who.BotID
 	}
@@ -151,7 +175,7 @@ func (s *Server) event(m *Message, p *place) map[string]any {
 	ev["channel"], ev["channel_type"], ev["event_ts"] = p.id, p.kind, m.TS
 	if who := s.users[m.User]; who != nil {
 		ev["team"] = who.Team
-		if who.Team != Team {
+		if who.Team != p.team {
 			ev["user_team"], ev["source_team"] = who.Team, who.Team
 		}
 	}
@@ -186,7 +210,7 @@ func inside(m *Message) map[string]any {
 // its fields.
 func mention(message map[string]any) map[string]any {
 	ev := map[string]any{"type": "app_mention"}
-	for _, k := range []string{"user", "text", "ts", "thread_ts", "event_ts", "channel", "team", "user_team", "bot_id", "files"} {
+	for _, k := range []string{"user", "text", "ts", "thread_ts", "event_ts", "channel", "team", "user_team", "source_team", "bot_id", "files", "blocks"} {
 		if v, ok := message[k]; ok {
 			ev[k] = v
 		}
