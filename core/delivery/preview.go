@@ -59,7 +59,7 @@ func (w *Writer) due() (wait time.Duration, ok bool) {
 	switch {
 	case w.ended || w.mute:
 		return 0, false
-	case w.fresh && !silent(w.text.String()):
+	case w.fresh && !silent(w.said()):
 		at = w.next
 		if first := w.first.Add(w.limits.FirstPreview); !w.seen && first.After(at) {
 			at = first
@@ -82,7 +82,7 @@ func (w *Writer) flush() {
 		w.mu.Unlock()
 		return
 	}
-	text := w.text.String()
+	text := w.said()
 	w.fresh, w.flying = false, true
 	w.mu.Unlock()
 

@@ -140,6 +140,10 @@ func (w *Writer) Text(s string) {
 	}
 }
 
+// said is what was said so far, as people are to see it. The lock is held, or
+// the preview is over.
+func (w *Writer) said() string { return core.WithoutDirectives(w.text.String(), true) }
+
 // Discard drops the text so far and reports true, or reports false and keeps it
 // if people saw some of it, or will: a preview is shown or on its way.
 func (w *Writer) Discard() bool {
@@ -164,6 +168,7 @@ func (w *Writer) Shown() bool {
 // is blank or says that there is nothing to say.
 func (w *Writer) Finish(text string) []Row {
 	w.end()
+	text = core.WithoutDirectives(text, false)
 	if t := strings.TrimSpace(text); t == "" || t == NoReply {
 		return w.rows(nil, nil)
 	}
@@ -214,7 +219,7 @@ func (w *Writer) Interrupt() []Row {
 	if !w.Shown() {
 		return w.rows(nil, nil)
 	}
-	texts, files := w.compose(strings.TrimRight(w.text.String(), " \n"))
+	texts, files := w.compose(strings.TrimRight(w.said(), " \n"))
 	if last := len(texts) - 1; last >= 0 && fits(texts[last]+"\n\n"+interruptedMark, w.limits) {
 		texts[last] += "\n\n" + interruptedMark
 	} else {
