@@ -170,7 +170,9 @@ func New(c Config) (*Adapter, error) {
 		return nil, fmt.Errorf("discord account %q: %w", c.Account, err)
 	}
 	a := &Adapter{config: c, rules: rules, log: c.Log.With("platform", "discord", "account", c.Account),
-		rest: newREST(c.Token.Reveal(), c.APIURL, c.HTTP), lanes: newLanes(c.Rate), pace: usualPace}
+		lanes: newLanes(c.Rate), pace: usualPace}
+	a.rest = newREST(c.Token.Reveal(), c.APIURL, c.HTTP, a.lanes)
+	a.rest.guard.tell = a.tellInvalid
 	a.places = newPlaces(a.rest)
 	a.threads = newThreads(a)
 	a.refusals = newSeldom(alertEvery)
@@ -214,7 +216,7 @@ func (a *Adapter) self(ctx context.Context) (string, error) {
 	if user, _ := a.identity(); user != "" {
 		return user, nil
 	}
-	got, err := a.rest.do(ctx, http.MethodGet, "users/@me", nil)
+	got, err := a.rest.ask(ctx, urgentFirst, http.MethodGet, "users/@me", nil)
 	if err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -25,6 +26,8 @@ func (e *FatalError) Error() string { return e.Text }
 func (e *FatalError) Unwrap() error { return e.Err }
 
 const portal = "https://discord.com/developers/applications"
+
+const switchContent = "turn on Message Content Intent at " + portal + " (your application, Bot, Privileged Gateway Intents)"
 
 // fatalCodes are the close codes after which a client must not connect again.
 // https://discord.com/developers/docs/topics/opcodes-and-status-codes
@@ -87,7 +90,8 @@ type refusal struct {
 	message    string
 	fields     map[string]any // which fields of a form are wrong
 	retryAfter time.Duration
-	global     bool
+	global     bool // the limit is one over all routes
+	shared     bool // the limit is one that others have hit
 }
 
 func (r *refusal) Error() string {
@@ -124,13 +128,32 @@ func (u *unsent) Unwrap() error { return u.err }
 
 // helps are the switches that remove a refusal.
 var helps = map[int]string{
-	codeUnknownChannel:     "the channel or thread was deleted",
-	codeMissingAccess:      "give the bot View Channel and Read Message History there",
-	codeMissingPermissions: "give the bot View Channel, Send Messages, Create Public Threads and Send Messages in Threads there",
-	codeCannotMessageUser:  "the user does not accept direct messages from this server",
-	codeThreadArchived:     "the thread is archived and locked: unlock it, or give the bot Manage Threads",
-	codeThreadLocked:       "the thread is locked: unlock it, or give the bot Manage Threads",
-	codeTooManyThreads:     "the channel has as many active threads as Discord allows: archive some",
+	codeUnknownChannel:    "the channel or thread was deleted",
+	codeCannotMessageUser: "the user does not accept direct messages from this server",
+	codeThreadArchived:    "the thread is archived and locked: unlock it, or give the bot Manage Threads",
+	codeThreadLocked:      "the thread is locked: unlock it, or give the bot Manage Threads",
+	codeTooManyThreads:    "the channel has as many active threads as Discord allows: archive some",
+}
+
+// help is the switch that removes a refusal, as far as that is known.
+func help(r *refusal) string {
+	method, path, _ := strings.Cut(r.route, " ")
+	needs := ""
+	switch {
+	case r.code == codeMissingAccess:
+		needs = "View Channel and Read Message History"
+	case r.code != codeMissingPermissions:
+		return helps[r.code]
+	case strings.HasSuffix(path, "/threads"):
+		needs = "Create Public Threads and Send Messages in Threads"
+	case method == http.MethodGet:
+		needs = "Read Message History"
+	case method == http.MethodPatch && strings.Count(path, "/") == 1:
+		needs = "Manage Threads"
+	default:
+		needs = "View Channel, Send Messages and Attach Files, and for threads Send Messages in Threads,"
+	}
+	return "give the bot " + needs + " there"
 }
 
 // sendError says what a failed request means for the post. creates is true
@@ -165,7 +188,7 @@ func sendError(err error, creates bool) *core.SendError {
 		// in front of it, and that passes.
 		return &core.SendError{Unreached: true, Err: err}
 	}
-	return &core.SendError{Permanent: true, Help: helps[r.code], Err: err}
+	return &core.SendError{Permanent: true, Help: help(r), Err: err}
 }
 
 // tooLong reports whether a form was refused for the length of its content.

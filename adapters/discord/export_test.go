@@ -8,13 +8,14 @@ import (
 // Hasten shortens the times that connecting takes.
 func (a *Adapter) Hasten() {
 	a.pace = pacing{
-		open:    20 * time.Second,
-		retry:   []time.Duration{10 * time.Millisecond},
-		healthy: time.Minute,
-		invalid: time.Millisecond,
-		starts:  time.Millisecond,
-		worry:   time.Minute,
-		admit:   []time.Duration{5 * time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond},
+		open:     20 * time.Second,
+		retry:    []time.Duration{10 * time.Millisecond},
+		healthy:  time.Minute,
+		invalid:  time.Millisecond,
+		starts:   time.Millisecond,
+		worry:    time.Minute,
+		register: 10 * time.Millisecond,
+		admit:    []time.Duration{5 * time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond},
 	}
 }
 
@@ -29,7 +30,7 @@ func (a *Adapter) Waiting(place string, n int) {
 	for {
 		a.lanes.mu.Lock()
 		l := a.lanes.all[place]
-		waiting := l != nil && len(l.waiting[0])+len(l.waiting[1]) == n
+		waiting := l != nil && l.queue() == n
 		a.lanes.mu.Unlock()
 		if waiting {
 			return

@@ -54,7 +54,7 @@ func expired(address string, now time.Time) bool {
 // refreshed asks Discord for the address that an attachment has now.
 // https://discord.com/developers/docs/reference#signed-attachment-cdn-urls
 func (a *Adapter) refreshed(ctx context.Context, address string) (string, error) {
-	got, err := a.rest.do(ctx, http.MethodPost, "attachments/refresh-urls", object{"attachment_urls": []string{address}})
+	got, err := a.rest.ask(ctx, urgentFirst, http.MethodPost, "attachments/refresh-urls", object{"attachment_urls": []string{address}})
 	if err != nil {
 		return "", err
 	}

@@ -59,6 +59,7 @@ func FuzzEvent(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		a.Hasten()
 		a.identify("800", "801")
 		r := newRun(t.Context(), a, deaf{})
 		r.event("GUILD_CREATE", []byte(`{"id":"900","channels":[{"id":"100"}]}`))

@@ -23,22 +23,24 @@ const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages |
 
 // pacing are the times that connecting takes; tests shorten them.
 type pacing struct {
-	open    time.Duration   // to connect and be greeted
-	retry   []time.Duration // before each further attempt; the last repeats
-	healthy time.Duration   // a connection that lived so long starts the schedule again
-	invalid time.Duration   // the least wait after Discord ended a session; at most five times that
-	starts  time.Duration   // in which Discord lets so many sessions begin as it says
-	worry   time.Duration   // without a connection until the operator is told
-	admit   []time.Duration // between offers of a message that could not be stored
+	open     time.Duration   // to connect and be greeted
+	retry    []time.Duration // before each further attempt; the last repeats
+	healthy  time.Duration   // a connection that lived so long starts the schedule again
+	invalid  time.Duration   // the least wait after Discord ended a session; at most five times that
+	starts   time.Duration   // in which Discord lets so many sessions begin as it says
+	worry    time.Duration   // without a connection until the operator is told
+	register time.Duration   // between attempts to register the commands
+	admit    []time.Duration // between offers of a message that could not be stored
 }
 
 var usualPace = pacing{
-	open:    30 * time.Second,
-	retry:   []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
-	healthy: time.Minute,
-	invalid: time.Second,
-	starts:  5 * time.Second,
-	worry:   2 * time.Minute,
+	open:     30 * time.Second,
+	retry:    []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
+	healthy:  time.Minute,
+	invalid:  time.Second,
+	starts:   5 * time.Second,
+	worry:    2 * time.Minute,
+	register: 20 * time.Second,
 	admit: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
 		8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute},
 }
@@ -144,7 +146,7 @@ const (
 
 // ask asks Discord where its gateway is and how it wants to be used.
 func (s *starts) ask(ctx context.Context) (gatewayInfo, error) {
-	got, err := s.run.rest.do(ctx, http.MethodGet, "gateway/bot", nil)
+	got, err := s.run.rest.ask(ctx, urgentFirst, http.MethodGet, "gateway/bot", nil)
 	if err != nil {
 		return gatewayInfo{}, fmt.Errorf("connect to Discord: %w", err)
 	}

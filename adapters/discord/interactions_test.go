@@ -269,6 +269,6 @@ func TestRegistrationThatIsRefused(t *testing.T) {
 	h := newHouse(t)
 	h.fake.Inject(discordtest.Fault{Method: "PUT", Status: 400, Code: 30034, Message: "Max number of daily application command creates"})
 	h.start()
-	h.await("warning", func() bool { return strings.Contains(h.log.String(), "cannot be registered") })
+	h.await("warning", func() bool { return strings.Contains(h.log.String(), "did not take the commands") })
 	h.answered(h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "help"}))
 }

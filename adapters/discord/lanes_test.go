@@ -33,7 +33,7 @@ func TestLanesWithoutStatedLimits(t *testing.T) {
 
 func TestLanesFollowWhatDiscordStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, start := newLanes(globalRate), time.Now()
+		l, start := newLanes(1000), time.Now()
 		head := func(left int) http.Header {
 			h := http.Header{}
 			h.Set("X-RateLimit-Remaining", fmt.Sprint(left))

@@ -281,11 +281,7 @@ func (a *Adapter) awake(ctx context.Context, place, route string, class int, met
 
 // request waits for its turn in the conversation and makes one request.
 func (a *Adapter) request(ctx context.Context, place, route string, class int, method, path string, body any) ([]byte, error) {
-	if err := a.lanes.enter(ctx, place, route, class); err != nil {
-		return nil, &unsent{err}
-	}
-	got, err := a.rest.do(ctx, method, path, body)
-	a.lanes.leave(place, route, got.head, err)
+	got, err := a.rest.request(ctx, place, route, class, method, path, body)
 	return got.body, err
 }
 

@@ -150,7 +150,7 @@ func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	got, err := p.rest.do(ctx, http.MethodGet, "channels/"+id, nil)
+	got, err := p.rest.ask(ctx, urgentFirst, http.MethodGet, "channels/"+id, nil)
 	var c wireChannel
 	if err == nil {
 		c, err = read[wireChannel](got.body)

@@ -31,12 +31,14 @@ type rest struct {
 	session *discordgo.Session // never opened; it knows the token
 	base    string             // ends in a slash
 	client  *http.Client
+	lanes   *lanes
+	guard   *guard
 }
 
-func newREST(token, api string, client *http.Client) *rest {
+func newREST(token, api string, client *http.Client, lanes *lanes) *rest {
 	session, _ := discordgo.New("Bot " + token) // it has no way to fail
 	session.LogLevel = quiet
-	return &rest{session: session, base: strings.TrimRight(api, "/") + "/v10/", client: client}
+	return &rest{session: session, base: strings.TrimRight(api, "/") + "/v10/", client: client, lanes: lanes, guard: newGuard()}
 }
 
 // quiet keeps discordgo from writing to the standard log: what it would say is
@@ -50,11 +52,31 @@ type answer struct {
 	head http.Header
 }
 
-// do makes one request, once. The error is a *refusal when Discord answered.
+// ask makes a request that belongs to no conversation, when the account may
+// make one. The error is a *refusal when Discord answered.
+func (r *rest) ask(ctx context.Context, class int, method, path string, body any) (answer, error) {
+	key, _, _ := strings.Cut(path, "?")
+	return r.request(ctx, key, method, class, method, path, body)
+}
+
+// request waits for its turn in a conversation and makes one request.
+func (r *rest) request(ctx context.Context, place, route string, class int, method, path string, body any) (answer, error) {
+	if err := r.lanes.enter(ctx, place, route, class); err != nil {
+		return answer{}, &unsent{err}
+	}
+	got, err := r.do(ctx, method, path, body)
+	r.lanes.leave(place, route, got.head, err)
+	return got, err
+}
+
+// do makes one request, once and at once. The error is a *refusal when Discord answered.
 func (r *rest) do(ctx context.Context, method, path string, body any) (answer, error) {
 	kind, raw, limit, err := encode(body)
 	if err != nil {
 		return answer{}, &core.SendError{Permanent: true, Err: fmt.Errorf("encode %s: %w", route(method, path), err)}
+	}
+	if err := r.guard.check(method, path); err != nil {
+		return answer{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -69,7 +91,12 @@ func (r *rest) do(ctx context.Context, method, path string, body any) (answer, e
 	if err == nil {
 		return answer{got, tap.head}, nil
 	}
-	return answer{head: tap.head}, explain(err, route(method, path), tap)
+	err = explain(err, route(method, path), tap)
+	var refused *refusal
+	if errors.As(err, &refused) {
+		r.guard.note(method, path, refused)
+	}
+	return answer{head: tap.head}, err
 }
 
 // tap keeps status and headers of a response, which discordgo does not give.
@@ -122,6 +149,7 @@ func explain(err error, route string, t *tap) error {
 	}
 	if out.status == http.StatusTooManyRequests {
 		out.global = t.head.Get("X-RateLimit-Global") != "" || t.head.Get("X-RateLimit-Scope") == "global"
+		out.shared = t.head.Get("X-RateLimit-Scope") == "shared"
 		if out.retryAfter == 0 {
 			// A limit set in front of the API answers with a page of HTML.
 			out.retryAfter = seconds(t.head.Get("Retry-After"), time.Second)

@@ -175,3 +175,9 @@ func (s *standing) event(text string, over bool) core.Alert {
 
 // name is what the account is called in alerts.
 func (a *Adapter) name() string { return "discord " + a.config.Account }
+
+// tellInvalid tells the operator that the account may be shut out.
+func (a *Adapter) tellInvalid(text string, over bool) {
+	a.log.Error(text)
+	a.alert(core.Alert{Kind: "requests", Key: a.name(), Text: a.name() + ": " + text, Over: over})
+}
