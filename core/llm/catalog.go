@@ -12,13 +12,16 @@ import (
 // ModelInfo is what a model takes, in tokens. Output is 0 when its limit is not
 // known.
 type ModelInfo struct {
-	Input   []string `json:"input"` // "text", "image"
+	Input   []string `json:"input"` // "text", "image", "pdf"
 	Context int      `json:"context"`
 	Output  int      `json:"output,omitempty"`
 }
 
 // Images reports whether the model reads pictures.
 func (m ModelInfo) Images() bool { return slices.Contains(m.Input, "image") }
+
+// PDFs reports whether the model reads documents.
+func (m ModelInfo) PDFs() bool { return slices.Contains(m.Input, "pdf") }
 
 // SafeDefault is what is assumed of a model that nobody describes: a small
 // window, so that a history fits wherever it is sent, and no pictures.

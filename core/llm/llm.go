@@ -134,11 +134,12 @@ func (m Message) Text() string {
 
 // Part is one piece of a message; exactly one field is set.
 type Part struct {
-	Text   string  `json:"text,omitempty"`
-	Image  *Image  `json:"image,omitempty"`
-	Call   *Call   `json:"call,omitempty"`
-	Result *Result `json:"result,omitempty"`
-	Opaque *Opaque `json:"opaque,omitempty"`
+	Text     string    `json:"text,omitempty"`
+	Image    *Image    `json:"image,omitempty"`
+	Document *Document `json:"document,omitempty"`
+	Call     *Call     `json:"call,omitempty"`
+	Result   *Result   `json:"result,omitempty"`
+	Opaque   *Opaque   `json:"opaque,omitempty"`
 }
 
 // Image is a picture given to a model.
@@ -146,6 +147,16 @@ type Image struct {
 	MIME string `json:"mime"`
 	Data []byte `json:"data"`
 }
+
+// Document is a PDF given to a model. A client whose provider takes none gives
+// the model Unread in its place.
+type Document struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// Unread says to a model that it cannot read the document.
+func (d Document) Unread() string { return "[the PDF " + d.Name + " cannot be shown to this model]" }
 
 // Tool describes a tool that the model may call. Schema is a JSON Schema of an
 // object.

@@ -93,7 +93,7 @@ func (r Repair) part(p Part) (q Part, keep bool) {
 		}
 	case r == RepairReasoning && p.Opaque != nil:
 		return p, false
-	case r == RepairEmpty && p.Image == nil && p.Call == nil && p.Result == nil && p.Opaque == nil && strings.TrimSpace(p.Text) == "":
+	case r == RepairEmpty && p.Image == nil && p.Document == nil && p.Call == nil && p.Result == nil && p.Opaque == nil && strings.TrimSpace(p.Text) == "":
 		return p, false
 	}
 	return p, true

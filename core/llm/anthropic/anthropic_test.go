@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -334,6 +335,25 @@ func TestBlankPartsAreLeftOut(t *testing.T) {
 	}
 	if len(asked.Messages) != 2 || asked.Messages[1].Text() != "again" {
 		t.Errorf("sent %+v, want two messages of the user", asked.Messages)
+	}
+}
+
+func TestDocumentsAreBlocks(t *testing.T) {
+	server := llmtest.NewMemory()
+	defer server.Close()
+	req := hello()
+	want := llm.Part{Document: &llm.Document{Name: "a.pdf", Data: []byte("%PDF")}}
+	req.Messages[0].Parts = append(req.Messages[0].Parts, want)
+	ask(t, connect(t, server, anthropic.Config{BaseURL: server.URL}), req)
+	asked, err := server.Requests()[0].Asked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := asked.Messages[0].Parts; len(got) != 2 || !reflect.DeepEqual(got[1], want) {
+		t.Errorf("sent %+v", got)
+	}
+	if body := string(server.Requests()[0].Body); !strings.Contains(body, `"media_type":"application/pdf"`) {
+		t.Errorf("the document has no type: %s", body)
 	}
 }
 

@@ -90,10 +90,20 @@ func encodePart(p llm.Part) (sdk.ContentBlockParamUnion, bool) {
 		return sdk.NewToolUseBlock(callID(p.Call.ID), args, p.Call.Name), true
 	case p.Image != nil:
 		return sdk.NewImageBlockBase64(p.Image.MIME, base64.StdEncoding.EncodeToString(p.Image.Data)), true
+	case p.Document != nil:
+		return encodeDocument(*p.Document), true
 	case strings.TrimSpace(p.Text) != "": // the API refuses blank blocks
 		return sdk.NewTextBlock(p.Text), true
 	}
 	return sdk.ContentBlockParamUnion{}, false
+}
+
+func encodeDocument(d llm.Document) sdk.ContentBlockParamUnion {
+	block := sdk.NewDocumentBlock(sdk.Base64PDFSourceParam{Data: base64.StdEncoding.EncodeToString(d.Data)})
+	if d.Name != "" {
+		block.OfDocument.Title = param.NewOpt(d.Name)
+	}
+	return block
 }
 
 func encodeResult(r llm.Result) sdk.ContentBlockParamUnion {

@@ -116,6 +116,12 @@ func (c *client) send(ctx context.Context, attempt *llm.Attempt, req llm.Request
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
+	c.identify(r)
+	return attempt.Do(r)
+}
+
+// identify says who asks.
+func (c *client) identify(r *http.Request) {
 	r.Header.Set("User-Agent", "understudy")
 	if c.cfg.Key.Set() {
 		r.Header.Set("Authorization", "Bearer "+c.cfg.Key.Reveal())
@@ -123,5 +129,4 @@ func (c *client) send(ctx context.Context, attempt *llm.Attempt, req llm.Request
 	for name, values := range c.cfg.Header {
 		r.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	return attempt.Do(r)
 }

@@ -327,6 +327,9 @@ func TestRequest(t *testing.T) {
 		{"nothing left of a message", chat.Config{Provider: "host"}, llm.Request{Model: "m", Messages: []llm.Message{
 			{Role: llm.Assistant, Parts: []llm.Part{{Opaque: &llm.Opaque{}}}}, {Role: llm.Assistant},
 		}}, []string{`"messages":null`}, []string{"assistant"}},
+		{"document", chat.Config{Provider: "openai"}, withPDF(), []string{
+			`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERg=="}}`}, []string{"cannot be shown"}},
+		{"document elsewhere", chat.Config{Provider: "host"}, withPDF(), []string{`"content":"read it[the PDF a.pdf cannot be shown to this model]"`}, []string{"JVBERg"}},
 		{"temperature", chat.Config{Provider: "host"}, llm.Request{Model: "m", Temperature: new(float64)}, []string{`"temperature":0`}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -346,6 +349,12 @@ func TestRequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+func withPDF() llm.Request {
+	return llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{
+		{Text: "read it"}, {Document: &llm.Document{Name: "a.pdf", Data: []byte("%PDF")}},
+	}}}}
 }
 
 func withAddress(cfg chat.Config, s *llmtest.Server) chat.Config {

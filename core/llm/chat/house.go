@@ -14,6 +14,8 @@ type house struct {
 	// idLength is the exact length of a tool-call id where the server insists on
 	// one; ids may hold letters and digits only.
 	idLength int
+	// documents: the server takes PDFs, as parts of type "file".
+	documents bool
 }
 
 // houses are the providers that need no address in the configuration, or have
@@ -25,6 +27,7 @@ var houses = map[string]house{
 	"lmstudio":   {baseURL: "http://127.0.0.1:1234/v1"},
 	"mistral":    {baseURL: "https://api.mistral.ai/v1", noStreamOptions: true, idLength: 9},
 	"ollama":     {baseURL: "http://127.0.0.1:11434/v1"},
+	"openai":     {baseURL: "https://api.openai.com/v1", documents: true},
 	"openrouter": {baseURL: "https://openrouter.ai/api/v1"},
 	"vllm":       {baseURL: "http://127.0.0.1:8000/v1"},
 	"xai":        {baseURL: "https://api.x.ai/v1"},

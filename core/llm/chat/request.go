@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -42,6 +43,12 @@ type piece struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitempty"`
 	ImageURL *imageURL `json:"image_url,omitempty"`
+	File     *file     `json:"file,omitempty"`
+}
+
+type file struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
 }
 
 type imageURL struct {
@@ -123,8 +130,9 @@ func (h house) encodeMessage(m llm.Message, self llm.Ref) []message {
 				_ = json.Unmarshal(p.Opaque.Data, &rest.thought)
 			}
 		case p.Image != nil:
-			url := "data:" + p.Image.MIME + ";base64," + base64.StdEncoding.EncodeToString(p.Image.Data)
-			pieces = append(pieces, piece{Type: "image_url", ImageURL: &imageURL{url}})
+			pieces = append(pieces, piece{Type: "image_url", ImageURL: &imageURL{dataURL(p.Image.MIME, p.Image.Data)}})
+		case p.Document != nil:
+			pieces = append(pieces, h.encodeDocument(*p.Document))
 		case p.Text != "":
 			pieces = append(pieces, piece{Type: "text", Text: p.Text})
 		}
@@ -136,11 +144,22 @@ func (h house) encodeMessage(m llm.Message, self llm.Ref) []message {
 	return append(results, rest)
 }
 
+func (h house) encodeDocument(d llm.Document) piece {
+	if !h.documents {
+		return piece{Type: "text", Text: d.Unread()}
+	}
+	return piece{Type: "file", File: &file{cmp.Or(d.Name, "document.pdf"), dataURL("application/pdf", d.Data)}}
+}
+
+func dataURL(mime string, data []byte) string {
+	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
+}
+
 // content is a plain string where that is enough: not every server takes lists.
 func content(pieces []piece) any {
 	var text strings.Builder
 	for _, p := range pieces {
-		if p.ImageURL != nil {
+		if p.Type != "text" {
 			return pieces
 		}
 		text.WriteString(p.Text)

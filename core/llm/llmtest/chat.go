@@ -152,24 +152,38 @@ func (m chatMessage) content() ([]llm.Part, error) {
 		}
 		return []llm.Part{{Text: *text}}, nil
 	}
-	var pieces []struct {
-		Type, Text string
-		ImageURL   struct{ URL string } `json:"image_url"`
-	}
+	var pieces []chatPiece
 	if err := json.Unmarshal(m.Content, &pieces); err != nil {
 		return nil, fmt.Errorf("reading the content of a %s message: %w", m.Role, err)
 	}
 	var parts []llm.Part
 	for _, p := range pieces {
-		if p.Type != "image_url" {
-			parts = append(parts, llm.Part{Text: p.Text})
-			continue
-		}
-		img, err := dataURL(p.ImageURL.URL)
+		part, err := p.part()
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, llm.Part{Image: &img})
+		parts = append(parts, part)
 	}
 	return parts, nil
+}
+
+type chatPiece struct {
+	Type, Text string
+	ImageURL   struct{ URL string } `json:"image_url"`
+	File       struct {
+		Filename string
+		FileData string `json:"file_data"`
+	}
+}
+
+func (p chatPiece) part() (llm.Part, error) {
+	switch p.Type {
+	case "image_url":
+		img, err := dataURL(p.ImageURL.URL)
+		return llm.Part{Image: &img}, err
+	case "file":
+		pdf, err := dataURL(p.File.FileData)
+		return llm.Part{Document: &llm.Document{Name: p.File.Filename, Data: pdf.Data}}, err
+	}
+	return llm.Part{Text: p.Text}, nil
 }

@@ -181,6 +181,7 @@ func (c *messagesContent) UnmarshalJSON(raw []byte) error {
 
 type messagesBlock struct {
 	Type, Text, ID, Name string
+	Title                string
 	Input                json.RawMessage
 	ToolUseID            string `json:"tool_use_id"`
 	IsError              bool   `json:"is_error"`
@@ -205,6 +206,9 @@ func (b messagesBlock) part() (llm.Part, error) {
 	case "image":
 		img, err := image(b.Source.MediaType, b.Source.Data)
 		return llm.Part{Image: &img}, err
+	case "document":
+		pdf, err := image(b.Source.MediaType, b.Source.Data)
+		return llm.Part{Document: &llm.Document{Name: b.Title, Data: pdf.Data}}, err
 	case "thinking", "redacted_thinking":
 		data, err := json.Marshal(object{"thinking": b.Thinking, "signature": b.Signature, "data": b.Data})
 		return llm.Part{Opaque: &llm.Opaque{Data: data}}, err

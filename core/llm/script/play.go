@@ -316,7 +316,8 @@ func refused() error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 }
 
-// usage counts tokens roughly: four bytes of text each, 1,000 for a picture.
+// usage counts tokens roughly: four bytes of text each, 1,000 for a picture or
+// a document.
 func usage(r llm.Request, reply llm.Message) llm.Usage {
 	in := len(r.System)
 	for _, m := range r.Messages {
@@ -330,7 +331,7 @@ func size(m llm.Message) int {
 	for _, part := range m.Parts {
 		n += len(part.Text)
 		switch {
-		case part.Image != nil:
+		case part.Image != nil, part.Document != nil:
 			n += 4000
 		case part.Call != nil:
 			n += len(part.Call.Name) + len(part.Call.Args)
