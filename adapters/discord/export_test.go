@@ -22,6 +22,15 @@ func (a *Adapter) Hasten() {
 // Distrust shortens how long a connection is waited for.
 func (a *Adapter) Distrust(open time.Duration) { a.pace.open = open }
 
+// Recover sets how long a new session is waited with after Discord ended one,
+// and how far apart sessions begin.
+func (a *Adapter) Recover(invalid, starts time.Duration) {
+	a.pace.invalid, a.pace.starts = invalid, starts
+}
+
+// Retry sets the time between attempts to connect.
+func (a *Adapter) Retry(every time.Duration) { a.pace.retry = []time.Duration{every} }
+
 // Worry shortens how long a connection may be missing.
 func (a *Adapter) Worry(after time.Duration) { a.pace.worry = after }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,10 +22,32 @@ func TestIntents(t *testing.T) {
 	}
 }
 
+// bell keeps the alerts.
+type bell struct {
+	mu  sync.Mutex
+	all []core.Alert
+}
+
+func (b *bell) listen(c *discord.Config) {
+	c.Alert = func(a core.Alert) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.all = append(b.all, a)
+	}
+}
+
+func (b *bell) alerts() []core.Alert {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.all)
+}
+
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
-	for code, part := range map[int]string{4004: "token", 4011: "shards", 4014: "Message Content Intent"} {
-		h := newHouse(t)
+	for code, part := range map[int]string{4004: "Reset Token", 4010: "shard", 4011: "shards", 4012: "update",
+		4013: "intent", 4014: "Message Content Intent"} {
+		var b bell
+		h := newHouse(t, b.listen)
 		h.fake.Refuse(code)
 		err := h.Run(t.Context(), h.guests)
 		var fatal *discord.FatalError
@@ -34,9 +57,149 @@ func TestRefusedForGood(t *testing.T) {
 		if n := len(h.fake.Identifies()); n != 1 {
 			t.Errorf("code %d: %d attempts", code, n)
 		}
-		if h.Ready() {
-			t.Errorf("code %d: it says that it is ready", code)
+		if c := h.Connection(); c.State != core.Refused || h.Ready() || !strings.Contains(c.String(), part) {
+			t.Errorf("code %d: it stands at %+v", code, c)
 		}
+		if all := b.alerts(); len(all) != 1 || all[0].Kind != "connection" || !strings.Contains(all[0].Text, part) {
+			t.Errorf("code %d: the operator is told %+v", code, all)
+		}
+	}
+}
+
+// A token that the REST interface does not take needs no gateway to be refused.
+func TestTokenThatIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *discord.Config) { c.Token = core.NewSecret("an old token") })
+	var fatal *discord.FatalError
+	if err := h.Run(t.Context(), h.guests); !errors.As(err, &fatal) || fatal.Code != 4004 {
+		t.Errorf("error %v", err)
+	}
+	if n := len(h.fake.Requests("", "")); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// What a connection ends with decides whether its session goes on.
+func TestWhatEndsASession(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name   string
+		end    func(*discordtest.Server)
+		resume bool
+	}{
+		{"4000", func(s *discordtest.Server) { s.CloseAll(4000) }, true},
+		{"4001", func(s *discordtest.Server) { s.CloseAll(4001) }, true},
+		{"4002", func(s *discordtest.Server) { s.CloseAll(4002) }, true},
+		{"4003", func(s *discordtest.Server) { s.CloseAll(4003) }, true},
+		{"4005", func(s *discordtest.Server) { s.CloseAll(4005) }, true},
+		{"4007", func(s *discordtest.Server) { s.CloseAll(4007) }, false},
+		{"4008", func(s *discordtest.Server) { s.CloseAll(4008) }, true},
+		{"4009", func(s *discordtest.Server) { s.CloseAll(4009) }, false},
+		{"1000", func(s *discordtest.Server) { s.CloseAll(1000) }, true},
+		{"1001", func(s *discordtest.Server) { s.CloseAll(1001) }, true},
+		{"an unknown code", func(s *discordtest.Server) { s.CloseAll(4999) }, true},
+		{"op 7", (*discordtest.Server).AskReconnect, true},
+		{"op 9, resumable", func(s *discordtest.Server) { s.Invalidate(true) }, true},
+		{"op 9", func(s *discordtest.Server) { s.Invalidate(false) }, false},
+		{"op 9 without a word", func(s *discordtest.Server) { s.SendRaw(`{"op":9,"d":null}`) }, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			x.end(h.fake)
+			h.await("second attempt", func() bool { return len(h.fake.Identifies()) > 1 && h.fake.Connected() == 1 && h.Ready() })
+			ids := h.fake.Identifies()
+			if len(ids) != 2 || ids[1].Resume != x.resume {
+				t.Errorf("attempts %+v", ids)
+			}
+			if want := map[bool]string{true: "/gateway/resume", false: "/gateway"}[x.resume]; strings.TrimSuffix(ids[1].Path, "/") != want {
+				t.Errorf("the second attempt went to %s", ids[1].Path)
+			}
+			h.fake.Say(h.fake.Direct("700"), "700", "still there?")
+			h.heard(1)
+		})
+	}
+}
+
+// A session that cannot be resumed, whatever is tried, is given up.
+func TestResumeThatNeverWorks(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.fake.RefuseNext(3, 4000)
+	h.fake.DropAll()
+	h.await("new session", func() bool { return len(h.fake.Identifies()) == 5 && h.Ready() })
+	for i, id := range h.fake.Identifies() {
+		if id.Resume != (i > 0 && i < 4) {
+			t.Errorf("attempt %d: %+v", i, id)
+		}
+	}
+}
+
+// After Discord ended a session, a new one waits a little.
+func TestWaitAfterAnInvalidSession(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.Recover(100*time.Millisecond, time.Millisecond)
+	h.start()
+	h.await("connection", h.Ready)
+	began := time.Now()
+	h.fake.Invalidate(false)
+	h.await("new session", func() bool { return len(h.fake.Identifies()) == 2 })
+	if waited := h.fake.Identifies()[1].At.Sub(began); waited < 100*time.Millisecond || waited > 5*time.Second {
+		t.Errorf("waited %v", waited)
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.fake.Heartbeat(40 * time.Millisecond)
+	h.start()
+	h.await("three heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n >= 3 })
+	if _, late := h.fake.Heartbeats(); late != 0 || len(h.fake.Identifies()) != 1 {
+		t.Errorf("%d connections were too late, attempts %+v", late, h.fake.Identifies())
+	}
+}
+
+// Discord may ask for a heartbeat at any time.
+func TestHeartbeatOnRequest(t *testing.T) {
+	t.Parallel()
+	h := open(t) // the next one is due in most of a minute
+	before, _ := h.fake.Heartbeats()
+	h.fake.AskHeartbeat()
+	h.await("heartbeat", func() bool { n, _ := h.fake.Heartbeats(); return n > before })
+}
+
+// A handler that takes its time is not mistaken for a dead connection.
+func TestSlowHandlerIsNoDeadConnection(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.fake.Heartbeat(30 * time.Millisecond)
+	h.guests.pause = make(chan struct{})
+	h.start()
+	h.await("connection", h.Ready)
+	h.fake.Say(h.fake.Direct("700"), "700", "hi")
+	before, _ := h.fake.Heartbeats()
+	h.await("five heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n > before+5 })
+	close(h.guests.pause)
+	h.heard(1)
+	if n := len(h.fake.Identifies()); n != 1 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+// What cannot be understood is passed over, and what follows is heard.
+func TestOddFrames(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, f := range []string{`{}`, `[]`, `null`, `7`, `"x"`, `{`, ``, `{"op":null}`, `{"op":99,"d":{}}`, `{"op":"what"}`,
+		`{"op":0,"t":null,"s":null,"d":null}`, `{"op":0,"t":"READY_SUPPLEMENTAL","s":"7","d":[]}`, `{"op":0,"t":7,"d":1}`,
+		`{"op":0,"t":"MESSAGE_CREATE","d":null}`, `{"op":"11"}`, `{"op":11,"d":{"x":1},"y":2}`, `{"op":0,"t":"MESSAGE_CREATE","s":{},"d":{"id":{}}}`} {
+		h.fake.SendRaw(f)
+	}
+	h.fake.Say(h.fake.Direct("700"), "700", "still there?")
+	if m := h.heard(1); m.Text != "still there?" || len(h.fake.Identifies()) != 1 {
+		t.Errorf("heard %+v after %d attempts", m, len(h.fake.Identifies()))
 	}
 }
 
@@ -202,19 +365,6 @@ func TestGapWithRoles(t *testing.T) {
 	}
 }
 
-func TestSessionThatIsInvalidated(t *testing.T) {
-	t.Parallel()
-	h := open(t)
-	h.fake.Invalidate(false)
-	h.await("connection", func() bool { return len(h.fake.Identifies()) > 1 && h.fake.Connected() == 1 })
-	h.fake.Say(h.fake.Direct("700"), "700", "still there?")
-	if m := h.heard(1); m.Text != "still there?" {
-		t.Errorf("heard %q", m.Text)
-	}
-}
-
-// discordgo hangs for ever when it is asked to reconnect in place of a
-// greeting; the session is left behind and another one is made.
 func TestReconnectInPlaceOfGreeting(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -234,6 +384,7 @@ func TestUnreachable(t *testing.T) {
 	h.await("connection", h.Ready)
 }
 
+// The end takes no time, and Discord learns of it.
 func TestEndOfRun(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -241,9 +392,57 @@ func TestEndOfRun(t *testing.T) {
 	m := h.heard(1)
 	started := time.Now()
 	h.stop()
-	if err := <-h.ended; err != nil || time.Since(started) > 2*time.Second {
+	if err := <-h.ended; err != nil || time.Since(started) > 500*time.Millisecond {
 		t.Errorf("Run took %v to end, with %v", time.Since(started), err)
 	}
 	h.ended <- nil
+	h.await("goodbye", func() bool { return h.fake.Sessions() == 0 })
+	if c := h.Connection(); c.State != core.Connecting || h.Ready() {
+		t.Errorf("after the end it stands at %+v", c)
+	}
 	h.post(m.Target, core.PostAnswer, "one last thing", "n1", false)
+}
+
+// While the connection is away, it says since when, how often it was tried and
+// when that happens next; operators hear of it once, and once of its end.
+func TestConnectionThatStaysAway(t *testing.T) {
+	t.Parallel()
+	var b bell
+	h := newHouse(t, b.listen)
+	h.Retry(30 * time.Millisecond)
+	h.Worry(100 * time.Millisecond)
+	h.start()
+	h.await("connection", h.Ready)
+	up := h.Connection()
+	if up.Attempt != 0 || !up.Next.IsZero() || up.Error != "" || up.String() != "" {
+		t.Errorf("while connected: %+v", up)
+	}
+	h.fake.Refuse(4000)
+	h.fake.DropAll()
+	h.await("first attempt", func() bool { return h.Connection().State == core.Reconnecting })
+	if c := h.Connection(); c.Attempt < 1 || c.Error == "" || !c.Since.After(up.Since) {
+		t.Errorf("away: %+v", c)
+	}
+	h.await("more attempts", func() bool { c := h.Connection(); return c.Attempt > 2 && !c.Next.IsZero() })
+	h.await("alert", func() bool { return len(b.alerts()) == 1 })
+	h.fake.Refuse(0)
+	h.await("connection", h.Ready)
+	h.await("end of the alert", func() bool { return len(b.alerts()) == 2 })
+	all := b.alerts()
+	if all[0].Over || !all[1].Over || all[0].Kind != "connection" || all[0].Key != all[1].Key || !strings.Contains(all[0].Text, "reconnecting, attempt") {
+		t.Errorf("the operator is told %+v", all)
+	}
+}
+
+// A switch that is off is named, with where it is.
+func TestSwitchThatIsOff(t *testing.T) {
+	t.Parallel()
+	var b bell
+	h := newHouse(t, b.listen)
+	h.fake.Inject(discordtest.Fault{Method: "GET", Path: "/applications/@me", Status: 200, Body: `{"id":"801","flags":0}`})
+	h.start()
+	h.await("alert", func() bool { return len(b.alerts()) == 1 })
+	if a := b.alerts()[0]; a.Kind != "switch" || !strings.Contains(a.Text, "Message Content Intent") || !strings.Contains(a.Text, "discord.com/developers") {
+		t.Errorf("the operator is told %+v", a)
+	}
 }

@@ -35,7 +35,8 @@ type guests struct {
 	repeats  int
 	changes  []core.Change
 	calls    []core.Invocation
-	failures int // so many messages are refused first
+	failures int           // so many messages are refused first
+	pause    chan struct{} // when set, messages wait until it is closed
 	presses  []core.Press
 	known    map[string]bool // who may write under the policy "pairing"
 	knocks   []core.Message
@@ -50,6 +51,9 @@ func (g *guests) happened() {
 }
 
 func (g *guests) Message(_ context.Context, m core.Message) error {
+	if g.pause != nil {
+		<-g.pause
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	defer g.happened()

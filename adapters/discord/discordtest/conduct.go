@@ -117,3 +117,10 @@ func (s *Server) behave(change func(*conduct)) {
 	defer s.mu.Unlock()
 	change(&s.conduct)
 }
+
+// Sessions is the number of sessions that could be resumed or are in use.
+func (s *Server) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
+}
