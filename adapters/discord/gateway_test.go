@@ -153,7 +153,7 @@ func TestWaitAfterAnInvalidSession(t *testing.T) {
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.fake.Heartbeat(40 * time.Millisecond)
+	h.fake.Heartbeat(200 * time.Millisecond)
 	h.start()
 	h.await("three heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n >= 3 })
 	if _, late := h.fake.Heartbeats(); late != 0 || len(h.fake.Identifies()) != 1 {
@@ -174,13 +174,13 @@ func TestHeartbeatOnRequest(t *testing.T) {
 func TestSlowHandlerIsNoDeadConnection(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.fake.Heartbeat(30 * time.Millisecond)
+	h.fake.Heartbeat(200 * time.Millisecond)
 	h.guests.pause = make(chan struct{})
 	h.start()
 	h.await("connection", h.Ready)
 	h.fake.Say(h.fake.Direct("700"), "700", "hi")
 	before, _ := h.fake.Heartbeats()
-	h.await("five heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n > before+5 })
+	h.await("more heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n > before+3 })
 	close(h.guests.pause)
 	h.heard(1)
 	if n := len(h.fake.Identifies()); n != 1 {
@@ -270,7 +270,7 @@ func TestResume(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			if name == "goes silent" {
-				h.fake.Heartbeat(50 * time.Millisecond)
+				h.fake.Heartbeat(150 * time.Millisecond)
 
 			}
 			h.start()
@@ -410,7 +410,7 @@ func TestConnectionThatStaysAway(t *testing.T) {
 	var b bell
 	h := newHouse(t, b.listen)
 	h.Retry(30 * time.Millisecond)
-	h.Worry(100 * time.Millisecond)
+	h.Worry(time.Second)
 	h.start()
 	h.await("connection", h.Ready)
 	up := h.Connection()
