@@ -135,10 +135,13 @@ func (s *Server) SendFrame(id string, frame []byte) {
 }
 
 // Redeliver sends the newest envelope again as if its acknowledgement had been
-// lost.
+// lost. It returns its id, or nothing when there is none yet.
 func (s *Server) Redeliver() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.envelopes) == 0 {
+		return ""
+	}
 	last := s.envelopes[len(s.envelopes)-1]
 	e := &envelope{id: last.id, kind: last.kind, payload: last.payload, raw: last.raw, accepts: last.accepts, attempts: last.attempts}
 	s.envelopes = append(s.envelopes, e)
