@@ -10,7 +10,6 @@ import (
 	"understudy/core"
 	"understudy/core/failover"
 	"understudy/core/llm"
-	"understudy/notices"
 )
 
 // config is the configuration file, understudy.jsonc. It holds no secrets but
@@ -25,21 +24,24 @@ import (
 // place, aliases are resolved, agents of the older list are among the entries.
 // It is read-only from then on.
 type config struct {
-	Agents         agentsConfig      `json:"agents"`
-	Bindings       []bindingConfig   `json:"bindings"`
-	Models         modelsConfig      `json:"models"`
-	ModelPolicy    modelPolicyConfig `json:"modelPolicy"`
-	Auth           authConfig        `json:"auth"`
-	Notices        noticesConfig     `json:"notices"`
-	Timeouts       timeoutsConfig    `json:"timeouts"`
-	ReplyTo        string            `json:"replyTo" words:"off|first|all"`
-	Streaming      string            `json:"streaming" words:"on|off"`
-	RequireMention string            `json:"requireMention" words:"always|until-engaged|never"`
-	Thread         threadConfig      `json:"thread"`
-	MaxToolRounds  int               `json:"maxToolRounds" min:"1" max:"1000"`
-	Admin          adminConfig       `json:"admin"`
-	Store          storeConfig       `json:"store"`
-	Channels       channelsConfig    `json:"channels"`
+	Agents          agentsConfig        `json:"agents"`
+	Bindings        []bindingConfig     `json:"bindings"`
+	Models          modelsConfig        `json:"models"`
+	ModelPolicy     modelPolicyConfig   `json:"modelPolicy"`
+	Auth            authConfig          `json:"auth"`
+	Notices         noticesConfig       `json:"notices"`
+	Timeouts        timeoutsConfig      `json:"timeouts"`
+	ReplyTo         byKind              `json:"replyTo" words:"off|first|all"`
+	Streaming       string              `json:"streaming" words:"on|off"`
+	StreamingRepost time.Duration       `json:"streamingRepost" min:"0s" max:"1h"`
+	RequireMention  byKind              `json:"requireMention" words:"always|until-engaged|never"`
+	Thread          threadConfig        `json:"thread"`
+	Attachments     attachmentsConfig   `json:"attachments"`
+	Transcription   transcriptionConfig `json:"transcription"`
+	MaxToolRounds   int                 `json:"maxToolRounds" min:"1" max:"1000"`
+	Admin           adminConfig         `json:"admin"`
+	Store           storeConfig         `json:"store"`
+	Channels        channelsConfig      `json:"channels"`
 }
 
 // agentsConfig are the agents. List is the older form; its agents are moved to
@@ -148,16 +150,17 @@ type cooldownsConfig struct {
 }
 
 type noticesConfig struct {
-	Fallback fallbackNotices `json:"fallback"`
+	Fallback byKind `json:"fallback" words:"reply|log|off"`
 }
 
-// fallbackNotices is written as one policy for all places, or as an object of
-// policies.
-type fallbackNotices struct {
-	Default notices.Policy `json:"default" words:"reply|log|off"`
-	Direct  notices.Policy `json:"direct" words:"reply|log|off"`
-	Thread  notices.Policy `json:"thread" words:"reply|log|off"`
-	Channel notices.Policy `json:"channel" words:"reply|log|off"`
+// byKind is a setting that is written as one value for all places, or as an
+// object of values by kind of place. Its words are those of its own tag.
+type byKind struct {
+	Default string `json:"default"`
+	Direct  string `json:"direct"`
+	Group   string `json:"group"`
+	Thread  string `json:"thread"`
+	Channel string `json:"channel"`
 }
 
 type timeoutsConfig struct {
@@ -170,11 +173,27 @@ type timeoutsConfig struct {
 }
 
 type threadConfig struct {
-	Auto bool `json:"auto"`
+	Auto         bool `json:"auto"`
+	SeedMessages int  `json:"seedMessages" min:"0" max:"200"`
 }
 
+type attachmentsConfig struct {
+	MaxBytes int `json:"maxBytes" min:"1" max:"1000000000"`
+}
+
+// transcriptionConfig is who writes down what is said in voice messages; a zero
+// Model is nobody.
+type transcriptionConfig struct {
+	Model llm.Ref `json:"model"`
+}
+
+// adminConfig is who runs the bot, and where they read what needs them: at most
+// a post every Every, after a silence Burst at once.
 type adminConfig struct {
-	Users []address `json:"users" form:"person"`
+	Users   []address     `json:"users" form:"person"`
+	Channel address       `json:"channel"`
+	Every   time.Duration `json:"every" min:"1s" max:"24h"`
+	Burst   int           `json:"burst" min:"1" max:"100"`
 }
 
 // address names a person or a channel of a platform. Platform is "channel" for
@@ -198,33 +217,40 @@ type channelsConfig struct {
 }
 
 // accountConfig is what the accounts of all platforms have in common. Where
-// RequireMention or ReplyTo is not written, it is that of the whole file.
+// RequireMention or ReplyTo is not written, it is that of the whole file. Places
+// are what differs in a thread, channel, category, guild or workspace.
 type accountConfig struct {
-	Allow          []string `json:"allow" form:"allowed"`
-	DMPolicy       string   `json:"dmPolicy" words:"open|allowlist|off"`
-	APIURL         string   `json:"apiUrl" form:"httpURL"`
-	RequireMention string   `json:"requireMention" words:"always|until-engaged|never"`
-	ReplyTo        string   `json:"replyTo" words:"off|first|all"`
+	Allow          []string               `json:"allow" form:"allowed"`
+	DMPolicy       string                 `json:"dmPolicy" words:"pairing|allowlist|open|off"`
+	APIURL         string                 `json:"apiUrl" form:"httpURL"`
+	RequireMention byKind                 `json:"requireMention" words:"always|until-engaged|never"`
+	ReplyTo        byKind                 `json:"replyTo" words:"off|first|all"`
+	Places         map[string]placeConfig `json:"places" keys:"platformID"`
+}
+
+// placeConfig is what differs in a place and in what lies in it.
+type placeConfig struct {
+	RequireMention byKind `json:"requireMention" words:"always|until-engaged|never"`
+	ReplyTo        byKind `json:"replyTo" words:"off|first|all"`
+	Notices        byKind `json:"notices" words:"reply|log|off"`
+	Streaming      string `json:"streaming" words:"on|off"`
 }
 
 type discordAccount struct {
 	accountConfig
-	GatewayURL string `json:"gatewayUrl" form:"wsURL"`
+	GatewayURL    string `json:"gatewayUrl" form:"wsURL"`
+	EveryoneWakes bool   `json:"everyoneWakes"`
 }
 
 type slackAccount struct {
 	accountConfig
+	External        bool   `json:"external"`
+	NativeStreaming string `json:"nativeStreaming" words:"auto|on|off"`
 }
 
 // defaultConfig is what an empty file says.
 func defaultConfig() *config {
-	c := unfinishedConfig()
-	c.finish()
-	return c
-}
-
-func unfinishedConfig() *config {
-	account := accountConfig{DMPolicy: "allowlist"}
+	account := accountConfig{DMPolicy: "pairing"}
 	return &config{
 		Auth: authConfig{Cooldowns: cooldownsConfig{
 			BillingBackoffHours:         5,
@@ -236,7 +262,7 @@ func unfinishedConfig() *config {
 			OverloadedProfileRotations:  1,
 			RateLimitedProfileRotations: 1,
 		}},
-		Notices: noticesConfig{Fallback: fallbackNotices{Default: notices.Reply}},
+		Notices: noticesConfig{Fallback: byKind{Default: "reply"}},
 		Timeouts: timeoutsConfig{
 			Connect:   10 * time.Second,
 			FirstByte: 120 * time.Second,
@@ -245,24 +271,18 @@ func unfinishedConfig() *config {
 			Turn:      30 * time.Minute,
 			Tool:      60 * time.Second,
 		},
-		ReplyTo:        "first",
+		ReplyTo:        byKind{Default: "first"},
 		Streaming:      "on",
-		RequireMention: "until-engaged",
-		Thread:         threadConfig{Auto: true},
+		RequireMention: byKind{Default: "until-engaged"},
+		Thread:         threadConfig{Auto: true, SeedMessages: 20},
+		Attachments:    attachmentsConfig{MaxBytes: 20 << 20},
 		MaxToolRounds:  25,
+		Admin:          adminConfig{Every: 10 * time.Second, Burst: 5},
 		Store:          storeConfig{Synchronous: "normal"},
 		Channels: channelsConfig{
 			Discord: discordAccount{accountConfig: account},
-			Slack:   slackAccount{account},
+			Slack:   slackAccount{accountConfig: account, NativeStreaming: "auto"},
 		},
-	}
-}
-
-// finish fills in what follows from other keys.
-func (c *config) finish() {
-	for _, a := range []*accountConfig{&c.Channels.Discord.accountConfig, &c.Channels.Slack.accountConfig} {
-		a.RequireMention = cmp.Or(a.RequireMention, c.RequireMention)
-		a.ReplyTo = cmp.Or(a.ReplyTo, c.ReplyTo)
 	}
 }
 
@@ -353,19 +373,6 @@ func (c cooldownsConfig) rules() failover.Rules {
 }
 
 func times(n float64, unit time.Duration) time.Duration { return time.Duration(n * float64(unit)) }
-
-// policies are the notice settings in the form that the notices want.
-func (n fallbackNotices) policies() notices.Policies {
-	p := notices.Policies{Default: n.Default, ByKind: map[core.Kind]notices.Policy{}}
-	for kind, policy := range map[core.Kind]notices.Policy{
-		core.KindDirect: n.Direct, core.KindThread: n.Thread, core.KindChannel: n.Channel,
-	} {
-		if policy != "" {
-			p.ByKind[kind] = policy
-		}
-	}
-	return p
-}
 
 // request are the time-outs of one request to a provider.
 func (t timeoutsConfig) request() llm.Timeouts {

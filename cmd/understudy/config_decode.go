@@ -30,7 +30,7 @@ type configDecoder struct {
 
 // selfDecoder is a part of the config with a form of its own.
 type selfDecoder interface {
-	decodeConfig(d *configDecoder, v *hujson.Value, path string)
+	decodeConfig(d *configDecoder, v *hujson.Value, path string, tag reflect.StructTag)
 }
 
 // fail notes an error at the value of a key.
@@ -86,7 +86,7 @@ func (d *configDecoder) value(v *hujson.Value, path string, into reflect.Value, 
 	}
 	switch p := into.Addr().Interface().(type) {
 	case selfDecoder:
-		p.decodeConfig(d, v, path)
+		p.decodeConfig(d, v, path, tag)
 		return
 	case *llm.Ref:
 		d.ref(v, path, p)
@@ -165,11 +165,15 @@ func (d *configDecoder) object(v *hujson.Value, path string, into reflect.Value)
 		key := keyOf(m)
 		f, ok := fieldOf(fields, key)
 		if !ok {
-			d.failAt(m.Name.StartOffset, subPath(path, key), "unknown key%s", keyHint(key, fields))
+			d.unknownKey(m, path, fields)
 			continue
 		}
 		d.value(&m.Value, subPath(path, key), into.FieldByIndex(f.index), f.tag)
 	}
+}
+
+func (d *configDecoder) unknownKey(m hujson.ObjectMember, path string, fields []configField) {
+	d.failAt(m.Name.StartOffset, subPath(path, keyOf(m)), "unknown key%s", keyHint(keyOf(m), fields))
 }
 
 // secretKey are keys that people write who look for a place for a secret.

@@ -41,7 +41,7 @@ func TestConfigDocument(t *testing.T) {
 	doc := string(data)
 	table := rows(doc)
 	var keys []string
-	walkKeys(reflect.ValueOf(*unfinishedConfig()), "", func(path string, value reflect.Value) {
+	walkKeys(reflect.ValueOf(*defaultConfig()), "", func(path string, value reflect.Value) {
 		keys = append(keys, path)
 		row, ok := table[path]
 		if !ok {
@@ -86,7 +86,7 @@ func TestConfigDocument(t *testing.T) {
 func walkKeys(v reflect.Value, path string, f func(path string, value reflect.Value)) {
 	t := v.Type()
 	switch {
-	case t == reflect.TypeFor[fallbackNotices]():
+	case t == reflect.TypeFor[byKind]():
 		f(path, v.Field(0))
 		return
 	case t == reflect.TypeFor[profilesConfig]():
@@ -103,7 +103,7 @@ func walkKeys(v reflect.Value, path string, f func(path string, value reflect.Va
 			walkKeys(v.FieldByIndex(field.index), strings.TrimPrefix(path+"."+field.name, "."), f)
 		}
 	case reflect.Map:
-		if path != "models.providers" {
+		if path != "models.providers" && t.Elem() != reflect.TypeFor[placeConfig]() {
 			f(path, v)
 			return
 		}

@@ -21,7 +21,7 @@ var configErrorCases = []struct {
 	{
 		"all at once", "{\n\t\"agnts\": {},\n\t\"replyTo\": \"frist\",\n\t// ü\n\t/* ü */ \"maxToolRounds\": 0,\n\t\"streaming\": true,\n\t\"thread\": {\"auto\": \"yes\"},\n}",
 		[]string{
-			`c.jsonc:2:2: agnts: unknown key; did you mean "agents"?; allowed here: agents, bindings, models, modelPolicy, auth, notices, timeouts, replyTo, streaming, requireMention, thread, maxToolRounds, admin, store, channels`,
+			`c.jsonc:2:2: agnts: unknown key; did you mean "agents"?; allowed here: agents, bindings, models, modelPolicy, auth, notices, timeouts, replyTo, streaming, streamingRepost, requireMention, thread, attachments, transcription, maxToolRounds, admin, store, channels`,
 			`c.jsonc:3:13: replyTo: found "frist"; want one of off, first, all; did you mean "first"?`,
 			`c.jsonc:5:27: maxToolRounds: found the number 0; want a whole number from 1 to 1000`,
 			`c.jsonc:6:15: streaming: found true; want a text in quotes`,
@@ -118,7 +118,7 @@ var configErrorCases = []struct {
 	{
 		"times and places", `{"timeouts": {"connect": "10", "idle": -1, "turn": "25h", "tool": 1e300, "attempt": []},
  "notices": {"fallback": "loud"}, "admin": {"users": ["ann", "channel:x", "discord:<@1>"]},
- "channels": {"discord": {"allow": ["#general"], "dmPolicy": "pairing", "gatewayUrl": "https://x", "apiUrl": "http://a:b@c"}, "slack": {"gatewayUrl": "wss://x"}},
+ "channels": {"discord": {"allow": ["#general"], "dmPolicy": "friends", "gatewayUrl": "https://x", "apiUrl": "http://a:b@c"}, "slack": {"gatewayUrl": "wss://x"}},
  "store": {"path": " ", "synchronous": "off"}}`,
 		[]string{
 			`c.jsonc:1:26: timeouts.connect: found "10"; want a duration from 10ms to 10m, as "90s", "5m" or a number of seconds`,
@@ -131,10 +131,10 @@ var configErrorCases = []struct {
 			`c.jsonc:2:62: admin.users[1]: found "channel:x"; want a person, "discord:" or "slack:" and a user id`,
 			`c.jsonc:2:75: admin.users[2]: found "discord:<@1>"; want "discord:" or "slack:" and an id`,
 			`c.jsonc:3:37: channels.discord.allow[0]: found "#general"; want an id of the platform, not a name or mention, "user:<id>" or "role:<id>", or "*" for everybody`,
-			`c.jsonc:3:62: channels.discord.dmPolicy: found "pairing"; want one of open, allowlist, off`,
+			`c.jsonc:3:62: channels.discord.dmPolicy: found "friends"; want one of pairing, allowlist, open, off`,
 			`c.jsonc:3:87: channels.discord.gatewayUrl: found "https://x"; want an address that begins with ws:// or wss://, without a user name`,
 			`c.jsonc:3:110: channels.discord.apiUrl: found "http://[secret]"; want an address that begins with http:// or https://, without a user name`,
-			`c.jsonc:3:137: channels.slack.gatewayUrl: unknown key; allowed here: allow, dmPolicy, apiUrl, requireMention, replyTo`,
+			`c.jsonc:3:137: channels.slack.gatewayUrl: unknown key; allowed here: allow, dmPolicy, apiUrl, requireMention, replyTo, places, external, nativeStreaming`,
 			`c.jsonc:4:20: store.path: found " "; want a text that is not empty`,
 			`c.jsonc:4:40: store.synchronous: found "off"; want one of normal, full`,
 		},
@@ -143,7 +143,7 @@ var configErrorCases = []struct {
 		"secrets in the wrong places", `{"replyTo": "sk-ant-api03-0123456789abcdefghijklmnop", "thread": {"sk-ant-api03-0123456789abcdefghijklmnop": 1}}`,
 		[]string{
 			`c.jsonc:1:13: replyTo: found "[secret]"; want one of off, first, all`,
-			`c.jsonc:1:67: thread["[secret]"]: unknown key; allowed here: auto`,
+			`c.jsonc:1:67: thread["[secret]"]: unknown key; allowed here: auto, seedMessages`,
 		},
 	},
 	{"not UTF-8", "{\"replyTo\": \"\xfc\"}", []string{`c.jsonc:1:14: the file is not in UTF-8 here`}},

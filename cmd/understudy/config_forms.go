@@ -47,10 +47,11 @@ var forms = map[string]form{
 
 // keyForms are the shapes of names in maps by the name that the keys tag gives.
 var keyForms = map[string]form{
-	"id":       forms["id"],
-	"provider": forms["provider"],
-	"header":   {fits: matching(`[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}`), want: "the name of an HTTP header", fold: true},
-	"alias":    {fits: isAlias, want: `letters, digits, '.', '_' and '-', not a number alone and not "default"`, fold: true},
+	"id":         forms["id"],
+	"provider":   forms["provider"],
+	"platformID": forms["platformID"],
+	"header":     {fits: matching(`[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}`), want: "the name of an HTTP header", fold: true},
+	"alias":      {fits: isAlias, want: `letters, digits, '.', '_' and '-', not a number alone and not "default"`, fold: true},
 }
 
 var (

@@ -59,7 +59,7 @@ func parseConfig(name string, data []byte, tools ...string) (*config, error) {
 
 func readConfig(name string, data []byte, tools []string, readFile func(string) (string, error)) (*config, error) {
 	d := &configDecoder{file: name, data: data, at: map[string]int{}, tools: tools}
-	c := unfinishedConfig()
+	c := defaultConfig()
 	if root, ok := d.parse(); ok {
 		d.aliases = fullAliases(root)
 		d.value(root, "", reflect.ValueOf(c).Elem(), "")
@@ -76,7 +76,6 @@ func readConfig(name string, data []byte, tools []string, readFile func(string) 
 	if c.Store.Path != "" {
 		c.Store.Path = beside(name, c.Store.Path)
 	}
-	c.finish()
 	return c, nil
 }
 
@@ -245,7 +244,7 @@ func beside(config, path string) string {
 }
 
 // decodeConfig reads a text, or an object that names a file.
-func (p *promptConfig) decodeConfig(d *configDecoder, v *hujson.Value, path string) {
+func (p *promptConfig) decodeConfig(d *configDecoder, v *hujson.Value, path string, _ reflect.StructTag) {
 	p.set = true
 	switch v.Value.Kind() {
 	case '"':
@@ -265,21 +264,8 @@ func (p *promptConfig) decodeConfig(d *configDecoder, v *hujson.Value, path stri
 	}
 }
 
-// decodeConfig reads one policy, or an object of policies.
-func (n *fallbackNotices) decodeConfig(d *configDecoder, v *hujson.Value, path string) {
-	if v.Value.Kind() == '{' {
-		d.object(v, path, reflect.ValueOf(n).Elem())
-		return
-	}
-	f, _ := fieldOf(configFields(reflect.TypeFor[fallbackNotices]()), "default")
-	if s, ok := d.text(v, path, f.tag); ok {
-		*n = fallbackNotices{}
-		reflect.ValueOf(n).Elem().FieldByIndex(f.index).SetString(s)
-	}
-}
-
 // decodeConfig reads an object and keeps the order in which it is written.
-func (list *profilesConfig) decodeConfig(d *configDecoder, v *hujson.Value, path string) {
+func (list *profilesConfig) decodeConfig(d *configDecoder, v *hujson.Value, path string, _ reflect.StructTag) {
 	for _, m := range d.members(v, path) {
 		id := keyOf(m)
 		at := subPath(path, id)
@@ -299,7 +285,7 @@ func (list *profilesConfig) decodeConfig(d *configDecoder, v *hujson.Value, path
 }
 
 // decodeConfig reads "platform:id".
-func (a *address) decodeConfig(d *configDecoder, v *hujson.Value, path string) {
+func (a *address) decodeConfig(d *configDecoder, v *hujson.Value, path string, _ reflect.StructTag) {
 	const want = `"discord:" or "slack:" and an id`
 	if v.Value.Kind() != '"' {
 		d.mismatch(v, path, want)

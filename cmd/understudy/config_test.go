@@ -52,8 +52,8 @@ func TestConfigEmptyFileIsDefaults(t *testing.T) {
 	if got, want := c.Auth.Cooldowns.rules(), failover.DefaultRules(); !reflect.DeepEqual(got, want) {
 		t.Errorf("rules are %+v, want %+v", got, want)
 	}
-	if c.Channels.Slack.ReplyTo != "first" || c.Channels.Discord.RequireMention != "until-engaged" {
-		t.Errorf("accounts do not follow the file: %+v", c.Channels)
+	if s, d := (core.Thread{Platform: "slack"}), (core.Thread{Platform: "discord"}); c.replyTo(s) != "first" || c.requireMention(d) != "until-engaged" {
+		t.Errorf("the rules are %s and %s", c.replyTo(s), c.requireMention(d))
 	}
 }
 
@@ -163,23 +163,23 @@ func TestConfigPlaces(t *testing.T) {
 		"bindings": [{"agent": "main", "platform": "discord", "guild": "1", "role": "2"}],
 		"store": {"path": "data/bot.db"},
 	}`)
-	if got := c.Channels.Discord; got.ReplyTo != "off" || got.RequireMention != "never" || got.DMPolicy != "open" ||
+	discord, slack := core.Thread{Platform: "discord", Kind: core.KindThread}, core.Thread{Platform: "slack", Kind: core.KindChannel}
+	if got := c.Channels.Discord; c.replyTo(discord) != "off" || c.requireMention(discord) != "never" || got.DMPolicy != "open" ||
 		!slices.Equal(got.Allow, []string{"123", "*"}) || got.GatewayURL != "ws://127.0.0.1:1" {
 		t.Errorf("discord is %+v", got)
 	}
-	if got := c.Channels.Slack; got.ReplyTo != "all" || got.RequireMention != "always" || got.DMPolicy != "allowlist" {
+	if got := c.Channels.Slack; c.replyTo(slack) != "all" || c.requireMention(slack) != "always" || got.DMPolicy != "pairing" {
 		t.Errorf("slack is %+v", got)
 	}
 	if got := c.Timeouts; got.Connect != 1500*time.Millisecond || got.Idle != 250*time.Millisecond || got.Turn != 90*time.Second || got.Tool != time.Minute {
 		t.Errorf("time-outs are %+v", got)
 	}
-	policies := c.Notices.Fallback.policies()
-	for kind, want := range map[core.Kind]notices.Policy{core.KindDirect: notices.Off, core.KindChannel: notices.Log, core.KindThread: notices.Reply} {
-		if got := policies.For(kind); got != want {
+	for kind, want := range map[core.Kind]notices.Policy{core.KindDirect: notices.Off, core.KindChannel: notices.Log, core.KindGroup: notices.Log, core.KindThread: notices.Reply} {
+		if got := c.manner(core.Thread{Platform: "slack", Kind: kind}).Notices; got != want {
 			t.Errorf("notices in a %s: %s, want %s", kind, got, want)
 		}
 	}
-	if got := mustParse(t, `{"notices": {"fallback": "log"}}`).Notices.Fallback.policies().For(core.KindThread); got != notices.Log {
+	if got := mustParse(t, `{"notices": {"fallback": "log"}}`).manner(core.Thread{Kind: core.KindThread}).Notices; got != notices.Log {
 		t.Errorf("one policy for all places is %s in a thread", got)
 	}
 	if got := fmt.Sprint(c.Admin.Users); got != "[discord:1 slack:U1]" {

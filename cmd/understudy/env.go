@@ -41,15 +41,17 @@ type environment struct {
 	HTTP          listenAddress `envconfig:"UNDERSTUDY_HTTP" want:"an address such as 127.0.0.1:8484, or off"` // empty: off
 	NoColor       presence      `envconfig:"NO_COLOR"`
 
-	DiscordToken      core.Secret `envconfig:"UNDERSTUDY_DISCORD_TOKEN"`
-	DiscordAllow      []string    `envconfig:"UNDERSTUDY_DISCORD_ALLOW" form:"allowed"`
-	DiscordAPIURL     string      `envconfig:"UNDERSTUDY_DISCORD_API_URL" form:"httpURL"`
-	DiscordGatewayURL string      `envconfig:"UNDERSTUDY_DISCORD_GATEWAY_URL" form:"wsURL"`
-	SlackBotToken     core.Secret `envconfig:"UNDERSTUDY_SLACK_BOT_TOKEN"`
-	SlackAppToken     core.Secret `envconfig:"UNDERSTUDY_SLACK_APP_TOKEN"`
-	SlackAllow        []string    `envconfig:"UNDERSTUDY_SLACK_ALLOW" form:"allowed"`
-	SlackAPIURL       string      `envconfig:"UNDERSTUDY_SLACK_API_URL" form:"httpURL"`
-	Admins            []address   `envconfig:"UNDERSTUDY_ADMINS" want:"people as discord:<user id> or slack:<user id>, with commas between them"`
+	DiscordToken      core.Secret   `envconfig:"UNDERSTUDY_DISCORD_TOKEN"`
+	DiscordAllow      []string      `envconfig:"UNDERSTUDY_DISCORD_ALLOW" form:"allowed"`
+	DiscordAPIURL     string        `envconfig:"UNDERSTUDY_DISCORD_API_URL" form:"httpURL"`
+	DiscordGatewayURL string        `envconfig:"UNDERSTUDY_DISCORD_GATEWAY_URL" form:"wsURL"`
+	SlackBotToken     core.Secret   `envconfig:"UNDERSTUDY_SLACK_BOT_TOKEN"`
+	SlackAppToken     core.Secret   `envconfig:"UNDERSTUDY_SLACK_APP_TOKEN"`
+	SlackSecret       core.Secret   `envconfig:"UNDERSTUDY_SLACK_SIGNING_SECRET"`
+	SlackHTTP         listenAddress `envconfig:"UNDERSTUDY_SLACK_HTTP" want:"an address such as 127.0.0.1:8485"` // empty: off
+	SlackAllow        []string      `envconfig:"UNDERSTUDY_SLACK_ALLOW" form:"allowed"`
+	SlackAPIURL       string        `envconfig:"UNDERSTUDY_SLACK_API_URL" form:"httpURL"`
+	Admins            []address     `envconfig:"UNDERSTUDY_ADMINS" want:"people as discord:<user id> or slack:<user id>, with commas between them"`
 
 	// SkipTTL is how long the auth skip cache remembers; zero is off. SDKWait
 	// caps the waits of an SDK that retries by itself; zero is no cap. Each has
@@ -92,6 +94,9 @@ func readEnv() (*environment, error) {
 	errs = append(errs, unknownVariables()...)
 	if e.Fallbacks != nil && e.Model == (llm.Ref{}) && os.Getenv("UNDERSTUDY_MODEL") == "" {
 		errs = append(errs, errors.New("UNDERSTUDY_FALLBACKS is set without UNDERSTUDY_MODEL; set both, or write the models into the configuration file"))
+	}
+	if e.SlackSecret.Set() != (e.SlackHTTP != "") {
+		errs = append(errs, errors.New("UNDERSTUDY_SLACK_SIGNING_SECRET and UNDERSTUDY_SLACK_HTTP belong together; set both for events over HTTP, or none for Socket Mode"))
 	}
 	if os.Getenv("UNDERSTUDY_FALLBACK_SKIP_TTL_MS") == "" {
 		e.SkipTTL = e.SkipTTLAlias

@@ -113,7 +113,7 @@ func (s *setup) rehearse(ctx context.Context, out io.Writer, agent string, choic
 	play := &rehearsal{out: out, now: clock.Now, began: clock.Now()}
 	config := *s.config
 	config.Bindings = []bindingConfig{{Agent: agent}}
-	config.RequireMention, config.Streaming = "never", "off"
+	config.RequireMention, config.Streaming = byKind{Default: "never"}, "off"
 	h, err := build(parts{
 		config: &config, store: st, platform: func(core.Thread) (core.Platform, bool) { return play, true },
 		client: func(d auth.Declared, _ core.Secret) (llm.Client, error) {

@@ -33,8 +33,9 @@ func TestAnEmptyAllowListIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.config.Channels.Discord.DMPolicy = "allowlist" // the default lets people ask
 	out := &output{}
-	if _, _, err := s.accounts(logger(out, "warn", "")); err != nil {
+	if _, _, err := s.accounts(outside{log: logger(out, "warn", "")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, platform := range []string{"discord", "slack"} {

@@ -28,7 +28,7 @@ const (
 
 // missing says what "understudy run" needs and does not have.
 func (s *setup) missing() error {
-	platform := s.env.DiscordToken.Set() || s.env.SlackBotToken.Set() || s.env.SlackAppToken.Set()
+	platform := s.env.DiscordToken.Set() || s.env.SlackBotToken.Set() || s.env.SlackAppToken.Set() || s.env.SlackSecret.Set()
 	model := s.config.primary() != llm.Ref{}
 	switch {
 	case !platform && !model:

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -13,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"understudy/adapters/discord"
-	"understudy/adapters/slack"
 	"understudy/adapters/web"
 	"understudy/core"
 	"understudy/core/llm"
@@ -40,43 +37,16 @@ func runBot(ctx context.Context, c console, args []string) error {
 	return s.serve(ctx, c)
 }
 
-// account is one bot account on a platform.
-type account struct {
-	name  string
-	run   func(context.Context, core.Handler) error
-	ready func() bool
-
-	mu    sync.Mutex
-	fatal error
-}
-
-func (a *account) fail(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.fatal = err
-}
-
-// state says what is wrong, or "".
-func (a *account) state() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.fatal != nil:
-		return a.name + ": " + a.fatal.Error()
-	case !a.ready():
-		return a.name + ": not connected yet"
-	}
-	return ""
-}
-
 // serve runs the bot until the context ends.
 func (s *setup) serve(ctx context.Context, c console) error {
 	log := logger(c.err, s.env.Log, s.env.LogFormat)
-	accounts, platforms, err := s.accounts(log)
+	var kept atomic.Pointer[watchedStore]
+	accounts, platforms, err := s.accounts(outside{log: log, seen: func(ctx context.Context, platform string) (core.Seen, error) {
+		return seen(ctx, kept.Load(), platform)
+	}})
 	if err != nil {
 		return misuse("%v", err)
 	}
-	var kept atomic.Pointer[watchedStore]
 	addr, hangUp, err := s.listen(log, func(ctx context.Context) []string { return unready(ctx, kept.Load(), accounts) })
 	if err != nil {
 		return s.whyNot(ctx, err)
@@ -195,39 +165,6 @@ func unready(ctx context.Context, st *watchedStore, accounts []*account) []strin
 		list = append(list, "store: "+strings.TrimPrefix(err.Error(), "store "))
 	}
 	return list
-}
-
-// accounts makes the adapters whose tokens are set.
-func (s *setup) accounts(log *slog.Logger) ([]*account, map[string]core.Platform, error) {
-	var list []*account
-	platforms := map[string]core.Platform{}
-	if s.env.DiscordToken.Set() {
-		d := s.config.Channels.Discord
-		a, err := discord.New(discord.Config{
-			Token: s.env.DiscordToken, APIURL: d.APIURL, GatewayURL: d.GatewayURL, Allow: d.Allow,
-			DM: d.DMPolicy, RequireMention: func(core.Thread) string { return d.RequireMention }, NoAutoThread: !s.config.Thread.Auto, Log: log,
-		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("discord: %w", err)
-		}
-		platforms["discord"] = a
-		list = append(list, &account{name: "discord", run: a.Run, ready: a.Ready})
-	}
-	if s.env.SlackBotToken.Set() || s.env.SlackAppToken.Set() {
-		d := s.config.Channels.Slack
-		a, err := slack.New(slack.Config{
-			Account: "default", BotToken: s.env.SlackBotToken, AppToken: s.env.SlackAppToken, APIURL: d.APIURL, Allow: d.Allow,
-			DM: slack.DMPolicy(d.DMPolicy), Log: log,
-			RequireMention: func(core.Thread) slack.RequireMention { return slack.RequireMention(d.RequireMention) },
-			ReplyTo:        func(core.Thread) slack.ReplyTo { return slack.ReplyTo(d.ReplyTo) },
-		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("slack: %w", err)
-		}
-		platforms["slack"] = a
-		list = append(list, &account{name: "slack", run: a.Run, ready: a.Connected})
-	}
-	return list, platforms, nil
 }
 
 // signals ends the context at the first SIGTERM or Ctrl-C, and the process at

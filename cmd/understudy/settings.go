@@ -6,7 +6,6 @@ import (
 
 	"understudy/core"
 	"understudy/core/auth"
-	"understudy/core/delivery"
 	"understudy/core/failover"
 	"understudy/core/llm"
 	"understudy/core/tool"
@@ -32,27 +31,12 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		Window:        c.window,
 		Profiles:      book.List,
 		Admin:         c.isAdmin,
-		Answer:        sessions.Engagement(c.RequireMention),
-		Notices:       c.Notices.Fallback.policies(),
-		ReplyTo:       delivery.Mode(c.ReplyTo),
-		Streaming:     c.Streaming == "on",
 		Place:         c.manner,
+		Threads:       c.opensThreads,
 		MaxToolRounds: c.MaxToolRounds,
 		TurnTimeout:   c.Timeouts.Turn,
 		ToolTimeout:   c.Timeouts.Tool,
 	}
-}
-
-// manner is what the account of a platform says about its places.
-func (c *config) manner(t core.Thread) sessions.Manner {
-	var a accountConfig
-	switch t.Platform {
-	case "discord":
-		a = c.Channels.Discord.accountConfig
-	case "slack":
-		a = c.Channels.Slack.accountConfig
-	}
-	return sessions.Manner{Answer: sessions.Engagement(a.RequireMention), ReplyTo: delivery.Mode(a.ReplyTo)}
 }
 
 func (c *config) sessionAgent(id string, more []tool.Tool, bot *sessions.Bot) sessions.Agent {
