@@ -160,23 +160,6 @@ func TestRepeatedEnvelope(t *testing.T) {
 	}
 }
 
-func TestSocketDiesUnderAnEnvelope(t *testing.T) {
-	r := plainly(t)
-	for i := range 20 {
-		r.slack.Say(slacktest.DM, slacktest.User, fmt.Sprint("message ", i))
-		r.slack.Drop()
-		r.wait("a socket", func() bool { return r.slack.Connected() > 0 && len(r.slack.Unacked()) == 0 })
-	}
-	for i := range 20 {
-		if m := r.bot.next(t, i); m.Text != fmt.Sprint("message ", i) {
-			t.Errorf("message %d is %q", i, m.Text)
-		}
-	}
-	if r.slack.Missed() > 0 {
-		t.Errorf("%d envelopes were lost", r.slack.Missed())
-	}
-}
-
 func TestOddFramesAreAcknowledged(t *testing.T) {
 	r := plainly(t)
 	for id, frame := range map[string]string{

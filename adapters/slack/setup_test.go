@@ -208,7 +208,12 @@ func serve(t *testing.T, cfg slacktest.Config) *slacktest.Server {
 // logged by the time it ends.
 func start(t *testing.T, fake slacktest.Config, change func(*Config, *Adapter)) *rig {
 	t.Helper()
-	s := serve(t, fake)
+	return begin(t, serve(t, fake), change)
+}
+
+// begin connects an adapter to a fake Slack in which something has happened.
+func begin(t *testing.T, s *slacktest.Server, change func(*Config, *Adapter)) *rig {
+	t.Helper()
 	r := &rig{T: t, slack: s, bot: newBot(), log: &lockedBuffer{}, run: make(chan error, 1)}
 	cfg := config(s)
 	cfg.Log = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -238,7 +243,11 @@ func start(t *testing.T, fake slacktest.Config, change func(*Config, *Adapter)) 
 			}
 		}
 	})
-	r.wait("a socket", func() bool { return s.Connected() > 0 })
+	if cfg.AppToken.Set() {
+		r.wait("a socket", func() bool { return s.Connected() > 0 })
+	} else {
+		r.connected()
+	}
 	return r
 }
 

@@ -153,10 +153,10 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 	p.add(m)
 	ev := s.event(m, p)
 	var events []map[string]any
-	if !p.outside && o.Only != "app_mention" {
+	if !p.outside && (o.Only == "" || o.Only == "message") {
 		events = append(events, ev)
 	}
-	if strings.Contains(text, "<@"+BotUser+">") && p.kind != "im" && o.Only != "message" {
+	if strings.Contains(text, "<@"+BotUser+">") && p.kind != "im" && (o.Only == "" || o.Only == "app_mention") {
 		events = append(events, mention(ev))
 	}
 	if o.MentionFirst {
