@@ -55,8 +55,8 @@ func TestSoak(t *testing.T) {
 
 	said := s.check()
 	slope := leastSquares(samples[len(samples)/2:])
-	t.Logf("%d messages in %d threads, %d notices, %d breaks and faults; goroutines at rest: %d after a start, %d after the traffic; anonymous memory %s, in the second half %+.0f KiB a minute",
-		said, len(s.threads), s.notices, s.breaks, before, after, span(samples), slope*60/1024)
+	t.Logf("%d messages in %d threads, %d notices, %d things went wrong; goroutines at rest: %d after a start, %d after the traffic; anonymous memory %s, in the second half %+.0f KiB a minute",
+		said, len(s.threads), s.notices, s.wrongs, before, after, span(samples), slope*60/1024)
 	if after > before+10 {
 		t.Errorf("%d goroutines are left at rest, a fresh start has %d", after, before)
 	}
@@ -71,7 +71,7 @@ type soak struct {
 	threads []*soakThread
 	streets [2]sync.RWMutex // of Discord and Slack
 	notices int
-	breaks  int
+	wrongs  int
 }
 
 // people makes the threads, half of them on each platform, in ten channels
