@@ -38,7 +38,7 @@ var usualPace = pacing{
 	retry:    []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
 	healthy:  time.Minute,
 	invalid:  time.Second,
-	starts:   5 * time.Second,
+	starts:   5250 * time.Millisecond, // five seconds, and what they may vary on the way
 	worry:    2 * time.Minute,
 	register: 20 * time.Second,
 	admit: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,

@@ -264,7 +264,7 @@ func (l *link) dispatch(f frame) {
 		var w welcome
 		_ = json.Unmarshal(f.D, &w) // a session without an id cannot be resumed, nothing else
 		l.session, l.resume = string(w.Session), string(w.Resume)
-		l.seq.Store(int64(f.S))
+		l.seq.Store(max(int64(f.S), 0))
 	}
 	if f.T != "" {
 		l.event(string(f.T), f.D)

@@ -56,6 +56,17 @@ func (s *Server) CloseAll(code int) { s.each(func(c *socket) { c.close(code) }) 
 // DropAll cuts every connection without a word.
 func (s *Server) DropAll() { s.each(func(c *socket) { c.drop() }) }
 
+// Cut cuts the connection of one shard without a word.
+func (s *Server) Cut(shard int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.sessions {
+		if n.shard == shard && n.socket != nil {
+			n.socket.drop()
+		}
+	}
+}
+
 // AskReconnect sends op 7 to every connection.
 func (s *Server) AskReconnect() { s.each(func(c *socket) { c.send(opReconnect, nil) }) }
 
