@@ -225,11 +225,15 @@ func (b *Bot) Message(ctx context.Context, m core.Message) error {
 
 // answers reports whether the message is for the bot at all.
 func (b *Bot) answers(ctx context.Context, set *Settings, key core.Key, m core.Message) (bool, error) {
-	answer := set.answer(m.Thread())
-	if m.Addressed || answer == NeverMention || m.Thread().Kind == core.KindDirect {
+	place := m.Thread()
+	if opener(m) {
+		place = place.Holder() // the rules are those of where it was said
+	}
+	answer := set.answer(place)
+	if m.Addressed || answer == NeverMention || place.Kind == core.KindDirect {
 		return true, nil
 	}
-	if answer == AlwaysMention || m.Thread().Kind != core.KindThread {
+	if answer == AlwaysMention || place.Kind != core.KindThread {
 		return false, nil
 	}
 	s, err := b.Store.Session(ctx, key)

@@ -94,12 +94,17 @@ func atHolder(m core.Message) core.Message {
 	return m
 }
 
+// opener reports whether a thread is to be opened from the message.
+func opener(m core.Message) bool {
+	return m.Target.Opens != "" || m.Thread().Root != "" && m.Thread().Root == m.ID
+}
+
 // placeOf is the place of a command's session.
 func placeOf(m core.Message) core.Thread {
-	if t := m.Thread(); t.Root == "" || t.Root != m.ID {
-		return t
+	if opener(m) {
+		return m.Thread().Holder()
 	}
-	return m.Thread().Holder()
+	return m.Thread()
 }
 
 // Command carries out a native command; see [core.Handler].
@@ -276,7 +281,7 @@ func resetSession(tx ChoiceTx, transcript string, toDefault bool) resetOutcome {
 	tx.SetChoice(c)
 	tx.SetSession(Session{
 		Key: s.Key, Transcript: transcript, Fresh: s.Fresh && c.Model == s.Choice.Model,
-		Engaged: s.Engaged, Bots: s.Bots, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
+		Seeded: true, Engaged: s.Engaged, Bots: s.Bots, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
 	})
 	return out
 }

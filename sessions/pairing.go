@@ -29,10 +29,13 @@ const (
 	strangers = "stranger"
 )
 
-// asks reports whether the code of a guest can be approved.
-func (g Guest) asks(now time.Time) bool {
-	return g.Code != "" && g.Approved.IsZero() && now.Sub(g.Asked) < codeLife
+// Asks reports whether the code of a guest can be approved.
+func (g Guest) Asks(now time.Time) bool {
+	return g.Code != "" && g.Approved.IsZero() && now.Before(g.Until())
 }
+
+// Until is when the code of a guest runs out.
+func (g Guest) Until() time.Time { return g.Asked.Add(codeLife) }
 
 // Address names the guest as the configuration names people.
 func (g Guest) Address() string { return g.Platform + ":" + g.User }
@@ -66,10 +69,10 @@ func (b *Bot) Knock(ctx context.Context, m core.Message) (string, error) {
 		if g.Platform != t.Platform || g.Account != t.Account {
 			continue
 		}
-		if g.User == m.Author.ID && (g.asks(now) || !g.Approved.IsZero()) {
+		if g.User == m.Author.ID && (g.Asks(now) || !g.Approved.IsZero()) {
 			return "", nil
 		}
-		if g.asks(now) {
+		if g.Asks(now) {
 			asking++
 		}
 	}
@@ -127,7 +130,7 @@ func Approve(ctx context.Context, store Guests, code, by string, now time.Time) 
 			continue
 		}
 		err := store.UpdateGuest(ctx, g.Platform, g.Account, g.User, func(stored Guest) Guest {
-			if g = stored; g.Code == code && g.asks(now) {
+			if g = stored; g.Code == code && g.Asks(now) {
 				g.Approved, g.By = now, by
 			}
 			return g
@@ -243,7 +246,7 @@ func (b *Bot) lookAfterGuests() (again bool) {
 	}
 	for _, g := range all {
 		switch {
-		case g.asks(now):
+		case g.Asks(now):
 			again = true
 		case g.Approved.IsZero():
 			b.forget(ctx, g)

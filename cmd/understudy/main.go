@@ -27,6 +27,7 @@ var subcommands = map[string]func(context.Context, console, []string) error{
 	"chat":     chatCommand,
 	"check":    check,
 	"auth":     authCommand,
+	"pairing":  pairingCommand,
 	"classify": classify,
 	"explain":  explain,
 	"slack":    slackCommand,
