@@ -61,6 +61,9 @@ type Session struct {
 	Usage       llm.Usage     `json:"usage,omitzero"`
 	// Transcript is the id of the running transcript; a reset starts a new one.
 	Transcript string `json:"transcript,omitempty"`
+	// Seeded: what was said in the place before the bot came has been read into
+	// the transcript, or is not to be read any more.
+	Seeded bool `json:"seeded,omitempty"`
 	// Engaged: somebody addressed the bot here, so that what follows is meant
 	// for it, too.
 	Engaged bool `json:"engaged,omitempty"`
