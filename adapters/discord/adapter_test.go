@@ -88,7 +88,8 @@ func TestThreadNamesAndArchiveTimes(t *testing.T) {
 
 func TestRefusedThreadIsSaidInTheChannel(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	var told ears
+	h := open(t, told.settings)
 	h.fake.Change("100", func(c *discordtest.Channel) { c.NoThreads = true })
 	id := h.fake.Say("100", "700", "<@800> go")
 	m := h.heard(1)
@@ -103,11 +104,18 @@ func TestRefusedThreadIsSaidInTheChannel(t *testing.T) {
 	if len(posts) != 1 || posts[0].Reference != id || !strings.Contains(posts[0].Content, "Create Public Threads") {
 		t.Errorf("the channel shows %+v", posts)
 	}
+	h.fake.Change("100", func(c *discordtest.Channel) { c.NoThreads = false })
+	h.fake.Say("100", "700", "<@800> and now?")
+	h.post(h.heard(2).Target, core.PostAnswer, "ok", "n3", true)
+	if got := told.of("thread"); len(got) != 2 || !strings.Contains(got[0], "channel 100: give the bot") || !strings.Contains(got[1], "100 again") {
+		t.Errorf("alerts %q", got)
+	}
 }
 
 func TestLockedAndArchivedThreads(t *testing.T) {
 	t.Parallel()
-	h := open(t)
+	var told ears
+	h := open(t, told.settings)
 	h.fake.AddChannel(discordtest.Channel{ID: "500", Parent: "100", Type: discordtest.PublicThread})
 	h.fake.Say("500", "700", "<@800> hi")
 	m := h.heard(1)
@@ -129,6 +137,11 @@ func TestLockedAndArchivedThreads(t *testing.T) {
 	}
 	if posts := h.fake.Posts("100"); len(posts) != 1 || !strings.Contains(posts[0].Content, "locked") {
 		t.Errorf("the channel shows %+v", posts)
+	}
+	h.fake.Change("500", func(c *discordtest.Channel) { c.Archived, c.Locked = false, false })
+	h.post(m.Target, core.PostAnswer, "three", "n3", false)
+	if got := told.of("thread"); len(got) != 2 || !strings.Contains(got[0], "locked") || !strings.Contains(got[1], "again") {
+		t.Errorf("alerts %q", got)
 	}
 }
 

@@ -148,9 +148,9 @@ func (r *run) turnedAway(i wireInteraction, user *wireUser) {
 	}
 	r.log.Info("somebody who is not allowed to tried to use the bot", "user", user.ID, "channel", i.ChannelID, "command", what)
 	if key := user.ID + " " + what; r.refusals.due(key) {
-		r.alert(core.Alert{Kind: "refused", Key: "discord:" + r.config.Account + ":" + key,
-			Text: fmt.Sprintf("%s (discord:%s) is not allowed to use the bot in channel %s and tried %s",
-				short(oneLine(user.Username), maxLabel), user.ID, i.ChannelID, what)})
+		r.alert(core.Alert{Kind: "refused", Key: r.name() + " " + key,
+			Text: fmt.Sprintf("%s: %s (discord:%s) is not allowed to use the bot in channel %s and tried %s",
+				r.name(), short(oneLine(user.Username), maxLabel), user.ID, i.ChannelID, what)})
 	}
 }
 

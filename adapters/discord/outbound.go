@@ -63,6 +63,7 @@ func (a *Adapter) Post(ctx context.Context, p core.Post) (core.Posted, error) {
 	if err == nil {
 		var posted core.Posted
 		if posted, err = a.post(ctx, place, p); err == nil {
+			a.noTrouble(p.Target)
 			return posted, nil
 		}
 	}

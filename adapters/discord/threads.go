@@ -22,6 +22,9 @@ type threads struct {
 
 	mu    sync.Mutex
 	known *bounded[*opening] // by the id of the thread
+	// troubled are threads and channels of which the operator was told that
+	// nothing can be said there.
+	troubled *bounded[struct{}]
 }
 
 type opening struct {
@@ -31,7 +34,7 @@ type opening struct {
 }
 
 func newThreads(a *Adapter) *threads {
-	return &threads{adapter: a, known: newBounded[*opening](manyThreads)}
+	return &threads{adapter: a, known: newBounded[*opening](manyThreads), troubled: newBounded[struct{}](manyAlerts)}
 }
 
 func (t *threads) opening(id string) *opening {
@@ -137,26 +140,17 @@ func wrongField(err error, field string) bool {
 }
 
 // tellParent says in the channel that holds a thread why nothing can be said in
-// the thread itself, once for each thread.
+// the thread itself, once for each thread, and tells the operator.
 func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.SendError) {
 	parent := target.Thread.Parent
-	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) {
+	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) || !a.threads.toTell(target.Thread.Channel) {
 		return
 	}
-	o := a.threads.opening(target.Thread.Channel)
-	a.threads.mu.Lock()
-	told := o.told
-	o.told = true
-	a.threads.mu.Unlock()
-	if told {
-		return
-	}
-	a.alert(core.Alert{Kind: "thread", Key: "discord:" + a.config.Account + ":" + target.Thread.Channel,
-		Text: fmt.Sprintf("the bot cannot answer in a thread of channel %s: %s", parent, why.Help)})
 	text := "I cannot answer in the thread <#" + target.Thread.Channel + ">: " + why.Help + "."
 	if target.Opens != "" {
 		text = "I cannot answer in a thread here: " + why.Help + "."
 	}
+	a.trouble(target, why.Help)
 	body := object{"content": text, "allowed_mentions": noMentions(),
 		"nonce": "t" + target.Thread.Channel, "enforce_nonce": true}
 	if target.Opens != "" {
@@ -167,4 +161,47 @@ func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.
 		a.log.Warn("cannot say in the channel why a thread stays without an answer",
 			slog.String("channel", parent), slog.Any("error", err))
 	}
+}
+
+// trouble tells the operator that nothing can be said in a thread. What keeps
+// threads from being opened is the same for all those of a channel.
+func (a *Adapter) trouble(target core.Target, why string) {
+	place, what := target.Thread.Channel, "the thread"
+	if target.Opens != "" {
+		place, what = target.Thread.Parent, "threads of the channel"
+	}
+	a.threads.mu.Lock()
+	a.threads.troubled.put(place, struct{}{})
+	a.threads.mu.Unlock()
+	a.alert(core.Alert{Kind: "thread", Key: a.name() + " " + place,
+		Text: fmt.Sprintf("%s: nothing can be said in %s %s: %s", a.name(), what, place, why)})
+}
+
+// noTrouble tells the operator when something can be said again.
+func (a *Adapter) noTrouble(target core.Target) {
+	places := []string{target.Thread.Channel}
+	if target.Opens != "" {
+		places = append(places, target.Thread.Parent)
+	}
+	for _, place := range places {
+		a.threads.mu.Lock()
+		_, was := a.threads.troubled.get(place)
+		a.threads.troubled.drop(place)
+		a.threads.mu.Unlock()
+		if was {
+			a.alert(core.Alert{Kind: "thread", Key: a.name() + " " + place, Over: true,
+				Text: fmt.Sprintf("%s: something can be said in %s again", a.name(), place)})
+		}
+	}
+}
+
+// toTell reports whether people are still to be told that nothing can be said
+// in a thread.
+func (t *threads) toTell(id string) bool {
+	o := t.opening(id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := o.told
+	o.told = true
+	return !told
 }
