@@ -19,9 +19,6 @@ import (
 const (
 	maxBody = 1 << 20         // bytes of a request; Slack's largest are far below
 	maxSkew = 5 * time.Minute // between Slack's clock and ours
-	// answerWithin is the time in which Slack gets its answer. It waits for
-	// three seconds.
-	answerWithin = 2500 * time.Millisecond
 )
 
 // Handler takes what Slack sends over HTTP: events, slash commands and
@@ -130,7 +127,7 @@ func (a *Adapter) deliver(ctx context.Context, e envelope) error {
 	if in == nil {
 		return errEnding
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, a.pace.answer)
 	defer cancel()
 	settled := make(chan error, 1)
 	in.accept(ctx, e, func(err error) {

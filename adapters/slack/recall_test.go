@@ -70,6 +70,23 @@ func TestWhatWasSaidInAGapIsRead(t *testing.T) {
 	}
 }
 
+func TestMissedMessagesPassTheSameRules(t *testing.T) {
+	r := start(t, slacktest.Config{}, set(func(c *Config) { c.Allow = []string{slacktest.Channel} }))
+	r.slack.AddPerson(slacktest.Person{ID: "U0EXT", Name: "Eve", Team: "T0EXT"})
+	r.slack.Share(slacktest.Channel)
+	r.bot.next(t, r.hear(slacktest.Channel, atBot+"one"))
+	rejoin := r.part()
+	r.slack.Say(slacktest.Channel, "U0EXT", atBot+"from outside")
+	r.slack.Say(slacktest.Channel, slacktest.OtherBot, atBot+"from a bot")
+	r.slack.Say(slacktest.Channel, slacktest.User, atBot+"two")
+	rejoin()
+	r.bot.next(t, 1)
+	r.settled()
+	if got := r.texts(); got != "one two" {
+		t.Errorf("heard %s", got)
+	}
+}
+
 func TestMissedMessagesComeBeforeNewOnes(t *testing.T) {
 	r := plainly(t)
 	r.bot.next(t, r.hear(slacktest.DM, "1"))

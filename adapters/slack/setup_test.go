@@ -184,6 +184,7 @@ var quick = pace{
 	silence:  20 * time.Second,
 	farewell: 5 * time.Second,
 	audit:    time.Hour,
+	answer:   2 * time.Second,
 }
 
 func config(s *slacktest.Server) Config {

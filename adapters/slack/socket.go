@@ -28,6 +28,9 @@ type pace struct {
 	// audit is the time between two looks for direct messages that Slack has
 	// not told of, and grace how old such a one must be.
 	audit, grace time.Duration
+	// answer is the time in which a request of Slack is answered. Slack waits
+	// for three seconds.
+	answer time.Duration
 }
 
 var defaultPace = pace{
@@ -37,6 +40,7 @@ var defaultPace = pace{
 	farewell: 30 * time.Second,
 	audit:    10 * time.Minute,
 	grace:    time.Minute,
+	answer:   2500 * time.Millisecond,
 }
 
 func (p pace) pause(failures int) time.Duration { return p.pauses[min(failures, len(p.pauses)-1)] }

@@ -20,6 +20,8 @@ type Message struct {
 	TS       string
 	ThreadTS string // the root, for replies
 	User     string
+	Team     string // of the user
+	Guest    bool   // the user is of another workspace than the channel
 	BotID    string
 	Subtype  string
 	Text     string
@@ -147,8 +149,8 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 	defer s.mu.Unlock()
 	p := s.places[channel]
 	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype, Files: o.Files, Blocks: o.Blocks}
-	if who := s.users[user]; who != nil && who.Bot {
-		m.BotID = who.BotID
+	if who := s.users[user]; who != nil {
+		m.BotID, m.Team, m.Guest = who.BotID, who.Team, who.Team != p.team
 	}
 	p.add(m)
 	ev := s.event(m, p)
@@ -173,12 +175,6 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 func (s *Server) event(m *Message, p *place) map[string]any {
 	ev := inside(m)
 	ev["channel"], ev["channel_type"], ev["event_ts"] = p.id, p.kind, m.TS
-	if who := s.users[m.User]; who != nil {
-		ev["team"] = who.Team
-		if who.Team != p.team {
-			ev["user_team"], ev["source_team"] = who.Team, who.Team
-		}
-	}
 	return ev
 }
 
@@ -194,6 +190,10 @@ func inside(m *Message) map[string]any {
 	set("bot_id", m.BotID)
 	set("subtype", m.Subtype)
 	set("thread_ts", m.ThreadTS)
+	set("team", m.Team)
+	if m.Guest {
+		v["user_team"], v["source_team"] = m.Team, m.Team
+	}
 	if m.BotID == BotID {
 		v["app_id"] = App
 	}
