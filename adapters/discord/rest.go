@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -23,6 +24,10 @@ const defaultAPI = "https://discord.com/api"
 // requestTimeout bounds one request. Discord sometimes holds a request for half
 // a minute before it fails; by then nobody waits any more.
 const requestTimeout = 10 * time.Second
+
+// maxAnswer bounds what is read of an answer, in bytes. A page of messages may
+// have a megabyte or two.
+const maxAnswer = 16 << 20
 
 // rest makes single requests through discordgo. Its own rate limiter is passed
 // by, since that one sleeps without looking at a context, holds a channel's
@@ -110,6 +115,13 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err == nil {
 		t.status, t.head = response.StatusCode, response.Header
+		// discordgo fails over limits that it cannot read, though the request
+		// was carried out, and reads a body of any size.
+		response.Header = http.Header{}
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxAnswer), response.Body}
 	}
 	return response, err
 }

@@ -147,7 +147,8 @@ func (s *shard) dial(ctx context.Context, address string) (*websocket.Conn, erro
 	}
 	s.lost = 0
 	conn.SetReadLimit(maxFrame)
-	// Answered in kind, a close would be our goodbye, and end the session.
+	// Answered in kind, a close might be taken for our goodbye, which ends the
+	// session.
 	conn.SetCloseHandler(func(int, string) error { return nil })
 	return conn, nil
 }

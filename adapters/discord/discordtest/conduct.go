@@ -73,7 +73,10 @@ func (s *Server) AskReconnect() { s.each(func(c *socket) { c.send(opReconnect, n
 // Invalidate sends op 9 to every connection. A session that is not resumable
 // is gone.
 func (s *Server) Invalidate(resumable bool) {
-	s.each(func(c *socket) { c.send(opInvalidSession, resumable) })
+	s.each(func(c *socket) {
+		c.known = false // it may identify again
+		c.send(opInvalidSession, resumable)
+	})
 	if !resumable {
 		s.ForgetSessions()
 	}

@@ -174,7 +174,8 @@ func (s *Server) left(c *socket, err error) {
 		s.late++
 		_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4009, ""), time.Now().Add(time.Second))
 	}
-	if timeout || websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
+	goodbye := websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) && !c.ending()
+	if timeout || goodbye {
 		for id, n := range s.sessions {
 			if n.socket == c {
 				delete(s.sessions, id)

@@ -22,8 +22,9 @@ type socket struct {
 	known    bool          // identified or resumed
 	sends    []time.Time   // of the last minute
 
-	mu    sync.Mutex
-	queue []outgoing
+	mu     sync.Mutex
+	queue  []outgoing
+	closed bool // by the server
 }
 
 type outgoing struct {
@@ -60,7 +61,20 @@ func (c *socket) tooMany() bool {
 }
 
 // close ends the connection politely, after what is queued already.
-func (c *socket) close(code int) { c.push(outgoing{close: code}) }
+func (c *socket) close(code int) {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.push(outgoing{close: code})
+}
+
+// ending reports whether the server closes the connection, so that a close of
+// the bot is an answer to that.
+func (c *socket) ending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
 
 // drop ends the connection at once.
 func (c *socket) drop() {
