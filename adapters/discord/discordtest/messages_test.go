@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,9 +132,9 @@ func (c client) upload(path string, body object, files map[string]string) (int, 
 		c.Fatal(err)
 	}
 	_ = form.WriteField("payload_json", string(raw))
-	for name, data := range files {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		part, _ := form.CreateFormFile(name, name+".txt")
-		_, _ = io.WriteString(part, data)
+		_, _ = io.WriteString(part, files[name])
 	}
 	_ = form.Close()
 	return c.send("POST", path, form.FormDataContentType(), b.Bytes())
