@@ -115,7 +115,7 @@ type desk struct {
 	store *memory.Memory
 	open  atomic.Bool // there is an admin channel
 	stop  func()
-	done  chan struct{}
+	done  chan error
 }
 
 func newDesk(t *testing.T) *desk {
@@ -129,16 +129,18 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) start() {
 	d.Feed = New(nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	d.done = make(chan struct{})
+	d.done = make(chan error, 1)
 	c := Config{
 		Store: d.store.Open(memory.Options{}), Platform: d.board.at,
 		Channel: func() (core.Thread, bool) { return channel, d.open.Load() },
 	}
 	feed, done := d.Feed, d.done
-	go func() { defer close(done); feed.Run(ctx, c) }()
+	go func() { done <- feed.Run(ctx, c) }()
 	d.stop = func() {
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			d.Error(err)
+		}
 	}
 	synctest.Wait()
 }
@@ -425,7 +427,7 @@ func TestStoreFails(t *testing.T) {
 		d.store = memory.New()
 		feed := New(nil)
 		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan struct{})
+		done := make(chan error, 1)
 		var mu sync.Mutex
 		st := d.store.Open(memory.Options{Fault: func(string) error {
 			mu.Lock()
@@ -436,8 +438,7 @@ func TestStoreFails(t *testing.T) {
 			return nil
 		}})
 		go func() {
-			defer close(done)
-			feed.Run(ctx, Config{Store: st, Platform: d.board.at, Channel: func() (core.Thread, bool) { return channel, true }})
+			done <- feed.Run(ctx, Config{Store: st, Platform: d.board.at, Channel: func() (core.Thread, bool) { return channel, true }})
 		}()
 		d.Feed, d.stop = feed, func() { cancel(); <-done }
 		d.StoreTrouble(errors.New("the disk is full"))

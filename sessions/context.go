@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"understudy/core/llm"
@@ -35,7 +36,47 @@ func (t *turn) request(ref llm.Ref) llm.Request {
 func (t *turn) messages(ref llm.Ref) []llm.Message {
 	spent := tokens(len(t.agent.System)+len(sharedPrompt)) + t.agent.MaxTokens
 	all := append(superseded(t.history), t.entries...)
-	return messages(fit(all, t.set.Window(ref)*8/10-spent))
+	return messages(t.set.legible(fit(all, t.set.Window(ref)*8/10-spent), ref))
+}
+
+// legible takes the pictures and documents that a model cannot read out of what
+// was said before the last message. With that message all models get the same.
+func (s *Settings) legible(entries []Entry, ref llm.Ref) []Entry {
+	sees, reads := s.Sees(ref), s.pdfs(ref)
+	if sees && reads {
+		return entries
+	}
+	entries = slices.Clone(entries)
+	for i := range entries[:lastUser(entries)] {
+		m := &entries[i].Message
+		for j, p := range m.Parts {
+			var instead string
+			switch {
+			case p.Image != nil && !sees:
+				instead = "[a picture that this model cannot see]"
+			case p.Document != nil && !reads:
+				instead = p.Document.Unread()
+			default:
+				continue
+			}
+			m.Parts = slices.Clone(m.Parts)
+			m.Parts[j] = llm.Part{Text: instead}
+		}
+	}
+	return entries
+}
+
+// pdfs reports whether a model reads documents.
+func (s *Settings) pdfs(ref llm.Ref) bool { return s.PDFs != nil && s.PDFs(ref) }
+
+// lastUser is the place of the last user message, or 0.
+func lastUser(entries []Entry) int {
+	for i := len(entries) - 1; i > 0; i-- {
+		if entries[i].Message.Role == llm.User {
+			return i
+		}
+	}
+	return 0
 }
 
 // sharedPrompt explains how speakers are told apart. The line is data that this
@@ -77,12 +118,7 @@ func superseded(entries []Entry) []Entry {
 // less than from the last user message on, begins with a user message, and so
 // never parts a tool call from its result.
 func fit(entries []Entry, budget int) []Entry {
-	last := 0
-	for i, e := range entries {
-		if e.Message.Role == llm.User {
-			last = i
-		}
-	}
+	last := lastUser(entries)
 	from, used := len(entries), 0
 	for i := len(entries) - 1; i >= 0; i-- {
 		used += size(entries[i].Message)
@@ -99,8 +135,13 @@ func fit(entries []Entry, budget int) []Entry {
 // tokens estimates how many tokens a text of so many bytes takes.
 func tokens(bytes int) int { return bytes/4 + 1 }
 
-// imageTokens is what a picture is counted as.
-const imageTokens = 1600
+const (
+	// imageTokens is what a picture is counted as, and pageTokens a page of a
+	// document, which takes about pageBytes.
+	imageTokens = 1600
+	pageTokens  = 2000
+	pageBytes   = 50 << 10
+)
 
 func size(m llm.Message) int {
 	n := 4
@@ -108,6 +149,8 @@ func size(m llm.Message) int {
 		switch {
 		case p.Image != nil:
 			n += imageTokens
+		case p.Document != nil:
+			n += (len(p.Document.Data)/pageBytes + 1) * pageTokens
 		case p.Call != nil:
 			n += tokens(len(p.Call.Args) + len(p.Call.Name))
 		case p.Result != nil:

@@ -339,6 +339,23 @@ type place struct {
 	mu    sync.Mutex
 	posts []core.Post
 	gone  []bool
+	// What the platform gives out; nil is nothing of the kind.
+	fetch   func(core.Attachment, int64) (core.Attachment, error)
+	earlier func(before string, limit int) ([]core.Message, error)
+}
+
+func (p *place) Fetch(_ context.Context, _ core.Thread, a core.Attachment, limit int64) (core.Attachment, error) {
+	if p.fetch == nil {
+		return a, errors.ErrUnsupported
+	}
+	return p.fetch(a, limit)
+}
+
+func (p *place) Earlier(_ context.Context, _ core.Target, before string, limit int) ([]core.Message, error) {
+	if p.earlier == nil {
+		return nil, errors.ErrUnsupported
+	}
+	return p.earlier(before, limit)
 }
 
 func (*place) Limits(core.Thread) core.Limits {

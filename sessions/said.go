@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"fmt"
 	"strings"
 
 	"understudy/core"
@@ -37,29 +36,14 @@ func (t *turn) retry() error {
 }
 
 // userEntry is the message as the transcript keeps it: the text as it was
-// written, and the pictures.
-func (t *turn) userEntry() Entry {
+// written, and what came with it.
+func (t *turn) userEntry(b *brought) Entry {
 	m := t.in.Message
-	msg := llm.Message{Role: llm.User}
-	text := m.Text
-	for _, a := range m.Attachments {
-		switch {
-		case a.Note != "":
-			text += fmt.Sprintf("\n[attachment %s: %s]", a.Name, a.Note)
-		case a.Image():
-			msg.Parts = append(msg.Parts, llm.Part{Image: &llm.Image{MIME: a.MIME, Data: a.Data}})
-		case strings.HasPrefix(a.MIME, "text/"):
-			text += fmt.Sprintf("\n[attachment %s]\n%s", a.Name, a.Data)
-		}
-	}
-	if text != "" {
+	msg := llm.Message{Role: llm.User, Parts: b.parts}
+	if text := strings.TrimPrefix(m.Text+b.text.String(), "\n\n"); text != "" {
 		msg.Parts = append([]llm.Part{{Text: text}}, msg.Parts...)
 	}
-	e := Entry{Turn: t.id, Message: msg, At: m.At}
-	if m.Thread().Shared() {
-		e.Speaker = m.Author.Name
-	}
-	return e
+	return Entry{Turn: t.id, Message: msg, Speaker: t.speaker(m.Author), At: m.At}
 }
 
 func (t *turn) hasImages() bool {

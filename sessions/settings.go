@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,20 @@ type Settings struct {
 	Threads func(core.Thread) bool
 	// Place gives what differs from these four in a place; nil is nothing.
 	Place func(core.Thread) Manner
+
+	// Repost: an answer that was written for so long is posted anew at its end,
+	// in place of its preview. Zero is never.
+	Repost time.Duration
+	// SeedMessages is how many of the messages that were said in a thread before
+	// the bot came there it reads; zero is none.
+	SeedMessages int
+	// MaxAttachment is the largest file that is read, in bytes; zero is 20 MiB.
+	MaxAttachment int64
+	// PDFs reports whether a model reads documents; nil is none.
+	PDFs func(llm.Ref) bool
+	// Transcribe turns a voice message into text; nil where no model is
+	// configured for that.
+	Transcribe func(context.Context, core.Attachment) (string, error)
 
 	MaxToolRounds int           // model calls that may be followed by tools in one turn
 	TurnTimeout   time.Duration // a whole turn, waits included

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +35,14 @@ type turn struct {
 
 	// left is what an earlier run of this turn had posted of its answer.
 	left    []delivery.Row
-	history []Entry // what was said before and the message itself
-	entries []Entry // what this turn adds
+	history []Entry  // what was said before and the message itself
+	said    []Entry  // of that, what is not stored yet
+	unused  []string // files that cannot be used, and why
+	entries []Entry  // what this turn adds
 	writer  *delivery.Writer
 	chain   *failover.Turn
 	text    strings.Builder // of the answer so far, since it was last discarded
+	gap     bool            // what is said next is a paragraph of its own
 	reply   llm.Message     // of the last call
 	spent   llm.Usage       // by the last call
 	usage   llm.Usage       // of the whole turn
@@ -170,17 +174,47 @@ func (t *turn) begin(ctx context.Context) error {
 			return err
 		}
 	} else if !t.resume() {
-		t.history = append(t.history, t.userEntry())
+		return t.hear(ctx)
 	}
-	if t.hasImages() {
-		plan, ok := t.set.imagePlan(t.plan)
-		if !ok {
-			return &plainError{noImagesText(t.sel.Model)}
-		}
-		t.image = plan.Chain[0] != t.plan.Chain[0]
-		t.plan = plan
+	if err := t.look(t.hasImages()); err != nil {
+		return err
 	}
 	return t.store(ctx)
+}
+
+// hear reads what came with the message and was said before it, and stores all
+// of it.
+func (t *turn) hear(ctx context.Context) error {
+	files, err := t.fetch(ctx)
+	if err == nil {
+		err = t.listen(ctx, files)
+	}
+	if err == nil {
+		err = t.look(slices.ContainsFunc(files, picture))
+	}
+	if err != nil {
+		return err
+	}
+	with := bring(files, t.set.pdfs(t.plan.Chain[0]))
+	t.unused = with.unused
+	t.said = append(t.seeds(ctx), t.userEntry(with))
+	t.history = append(t.history, t.said...)
+	return t.store(ctx)
+}
+
+// look takes the chain for images where the message has some that the selected
+// model cannot see.
+func (t *turn) look(images bool) error {
+	if !images {
+		return nil
+	}
+	plan, ok := t.set.imagePlan(t.plan)
+	if !ok {
+		return &plainError{noImagesText(t.sel.Model)}
+	}
+	t.image = plan.Chain[0] != t.plan.Chain[0]
+	t.plan = plan
+	return nil
 }
 
 // store commits what must be known before the first request: the turn, the
@@ -197,7 +231,7 @@ func (t *turn) store(ctx context.Context) error {
 		if s.Choice == t.sess.Choice {
 			s.Fresh = false
 		}
-		s.Target, s.LastActive = t.in.Message.Target, t.record.Started
+		s.Target, s.LastActive, s.Seeded = t.in.Message.Target, t.record.Started, true
 		tx.SetSession(s)
 		if s.Choice == t.sess.Choice {
 			switch {
@@ -215,8 +249,11 @@ func (t *turn) store(ctx context.Context) error {
 			}
 		}
 		tx.Begin(t.in.Key, t.id)
-		if !t.resumed && !t.isRetry() {
-			tx.Append(t.sess.Transcript, t.userEntry())
+		if len(t.said) > 0 {
+			tx.Append(t.sess.Transcript, t.said...)
+		}
+		if len(t.unused) > 0 {
+			posts = append(posts, tx.Queue(t.row(core.PostCommand, unusedPart, unusedText(t.unused)))...)
 		}
 		return nil
 	})
@@ -255,7 +292,7 @@ func (t *turn) lostLock() string {
 func (t *turn) answerIt(ctx context.Context, run *running) error {
 	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
 		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
-		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.streaming(t.in.Message.Thread()), Preview: t.left,
+		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.streaming(t.in.Message.Thread()), Repost: t.set.Repost, Preview: t.left,
 	})
 	t.chain = t.b.Engine.Begin(ctx, t.plan, failover.Hooks{
 		Discard:   t.discard,
@@ -274,8 +311,10 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 			return err
 		}
 		t.answer = answer
-		t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model,
-			Profile: t.answer.Profile, Usage: t.spent, At: t.b.Now()})
+		if !blank(t.reply) {
+			t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model,
+				Profile: t.answer.Profile, Usage: t.spent, At: t.b.Now()})
+		}
 		calls := callsOf(t.reply)
 		if len(calls) == 0 {
 			return nil
@@ -286,9 +325,7 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		if err := t.runTools(ctx, calls); err != nil {
 			return err
 		}
-		if t.text.Len() > 0 {
-			t.say("\n\n")
-		}
+		t.gap = t.text.Len() > 0
 	}
 }
 
@@ -316,13 +353,22 @@ func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 	switch {
 	case !done && ctx.Err() != nil:
 		return llm.Classify(llm.Failure{Provider: ref.Provider, Model: ref.Model, Cancelled: true, Err: ctx.Err(), Now: t.b.Now()})
-	case !done || strings.TrimSpace(t.reply.Text()) == "" && len(callsOf(t.reply)) == 0:
+	case !done || blank(t.reply) && strings.TrimSpace(t.text.String()) == "":
 		return llm.Classify(llm.Failure{Provider: ref.Provider, Model: ref.Model, Empty: true, Now: t.b.Now()})
 	}
 	return nil
 }
 
+// blank reports whether a reply says and asks for nothing. After something was
+// said in the same turn, before a tool, it is a way to end an answer.
+func blank(m llm.Message) bool {
+	return strings.TrimSpace(m.Text()) == "" && len(callsOf(m)) == 0
+}
+
 func (t *turn) say(text string) {
+	if t.gap && text != "" {
+		text, t.gap = "\n\n"+text, false
+	}
 	t.text.WriteString(text)
 	t.writer.Text(text)
 }
@@ -333,6 +379,7 @@ func (t *turn) discard() bool {
 		return false
 	}
 	t.text.Reset()
+	t.gap = false
 	return true
 }
 

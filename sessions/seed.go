@@ -1,0 +1,135 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"understudy/core"
+	"understudy/core/llm"
+)
+
+const (
+	// maxSeeds is the most that is read of what was said before, in bytes, and
+	// maxSeed the most of one message.
+	maxSeeds = 32 << 10
+	maxSeed  = 4 << 10
+	// seedPatience is how long a turn waits for it.
+	seedPatience = 10 * time.Second
+)
+
+// seeds are what was said in the thread before the first message that the bot
+// answers there. Nobody else's conversation is read: not that of the channel.
+// What cannot be read is missing, and the turn goes on.
+func (t *turn) seeds(ctx context.Context) []Entry {
+	m := t.in.Message
+	if t.set.SeedMessages <= 0 || t.sess.Seeded || len(t.history) > 0 || !joins(m) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, seedPatience)
+	defer cancel()
+	earlier, err := t.b.Sender.Earlier(ctx, m.Target, m.ID, t.set.SeedMessages)
+	if err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.b.Log.WarnContext(ctx, "what was said in a thread before could not be read", "turn", t.id, "err", err)
+		}
+		return nil
+	}
+	return t.seedEntries(bounded(speech(earlier, m.ID)))
+}
+
+// joins reports whether a message was said in a thread that was there before
+// it.
+func joins(m core.Message) bool {
+	switch t := m.Thread(); {
+	case m.Target.Opens != "":
+		return false
+	case t.Root != "":
+		return m.ID != t.Root
+	default:
+		return t.Kind == core.KindThread && m.ID != t.Channel
+	}
+}
+
+// speech leaves out messages that say nothing, and the one that is answered.
+// Files are named.
+func speech(list []core.Message, answered string) []core.Message {
+	var said []core.Message
+	for _, m := range list {
+		for _, a := range m.Attachments {
+			m.Text += "\n[attachment " + label(a.Name) + "]"
+		}
+		m.Text = shorten(strings.TrimSpace(m.Text), maxSeed)
+		if m.Text != "" && m.ID != answered {
+			said = append(said, m)
+		}
+	}
+	return said
+}
+
+// bounded keeps the first message, which the thread is about, and the newest
+// ones that fit.
+func bounded(list []core.Message) []core.Message {
+	if len(list) == 0 {
+		return nil
+	}
+	left := maxSeeds - len(list[0].Text)
+	from := len(list)
+	for from > 1 && left >= len(list[from-1].Text) {
+		from--
+		left -= len(list[from].Text)
+	}
+	return append(list[:1:1], list[from:]...)
+}
+
+// seedBegins stands before a conversation that the bot began: providers want
+// the first word from a user.
+const seedBegins = "[This thread begins with a message of yours.]"
+
+// seedEntries are the entries of earlier messages. What one speaker said in a
+// row is one entry.
+func (t *turn) seedEntries(list []core.Message) []Entry {
+	var entries []Entry
+	var last core.Author
+	for _, m := range list {
+		role := llm.User
+		if m.Author.Self {
+			role = llm.Assistant
+		}
+		if n := len(entries); n > 0 && last.Self == m.Author.Self && (last.Self || last.ID == m.Author.ID) {
+			p := &entries[n-1].Message.Parts[0]
+			p.Text += "\n\n" + m.Text
+			continue
+		}
+		if len(entries) == 0 && m.Author.Self {
+			entries = append(entries, Entry{Turn: t.id, Message: llm.TextMessage(llm.User, seedBegins), At: m.At})
+		}
+		e := Entry{Turn: t.id, Message: llm.TextMessage(role, m.Text), At: m.At}
+		if !m.Author.Self {
+			e.Speaker = t.speaker(m.Author)
+		}
+		entries, last = append(entries, e), m.Author
+	}
+	return entries
+}
+
+// speaker is the name that a message is told apart by, where several people
+// talk.
+func (t *turn) speaker(a core.Author) string {
+	switch {
+	case !t.in.Message.Thread().Shared():
+		return ""
+	case a.Name == "":
+		return a.ID
+	}
+	return a.Name
+}
+
+// shorten cuts a text to at most n bytes, between two characters.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
