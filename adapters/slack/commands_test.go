@@ -136,7 +136,7 @@ func TestMenu(t *testing.T) {
 func TestMenuWithoutText(t *testing.T) {
 	menu := core.Menu{Token: "t0k", Options: []core.Choice{{Label: "a/m1", Value: "i0"}}}
 	r := answering(t, core.Reply{}, nil)
-	if err := r.a.respond(t.Context(), r.slack.Hook(slacktest.Channel, slacktest.User), core.Reply{Menus: []core.Menu{menu}}, false); err != nil {
+	if err := r.a.respond(t.Context(), r.slack.Hook(slacktest.Channel, slacktest.User), "", core.Reply{Menus: []core.Menu{menu}}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.response(0); got.Text == "" || !strings.Contains(string(got.Blocks), "static_select") {

@@ -2,6 +2,8 @@ package slack
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +59,44 @@ func TestGates(t *testing.T) {
 		began = time.Now()
 		if err := g.pass(t.Context(), k, quota{time.Second, 3}, rankAnswer, patient); err != nil || time.Since(began) < time.Minute {
 			t.Errorf("passed a shut gate after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// TestAnswersGoFirst: of those that wait for the same limit, the one that people
+// wait for most goes first, and those of the same rank in order.
+func TestAnswersGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, k, q := newGates(), gateKey{method: "chat.update"}, quota{time.Second, 1}
+		if err := g.pass(t.Context(), k, q, rankLive, patient); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		ask := func(name string, who rank) {
+			go func() {
+				if err := g.pass(t.Context(), k, q, who, patient); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, name)
+			}()
+			synctest.Wait()
+		}
+		ask("status", rankStatus)
+		ask("live 1", rankLive)
+		ask("live 2", rankLive)
+		ask("notice", rankNotice)
+		ask("answer", rankAnswer)
+		// One that gives up wakes the next.
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		go func() { _ = g.pass(ctx, k, q, rankAnswer, patient) }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if want := []string{"answer", "live 1", "live 2", "notice", "status"}; !slices.Equal(order, want) {
+			t.Errorf("they went in the order %v", order)
 		}
 	})
 }

@@ -163,7 +163,7 @@ func (a *Adapter) lets(ctx context.Context, who core.Author, t core.Thread, resp
 	case err != nil:
 		a.log.Error("a command was not carried out", "user", who.ID, "error", err)
 	case v == stranger:
-		if err := a.respond(ctx, responseURL, core.Reply{Text: strangerText}, false); err != nil {
+		if err := a.respond(ctx, responseURL, "", core.Reply{Text: strangerText}, false); err != nil {
 			a.log.Warn("a refusal could not be sent", "error", clean(err))
 		}
 	}

@@ -19,8 +19,9 @@ const maxTextObject = 3000
 // markup, for notifications and old clients, and blocks for everyone else. The
 // text is always whole. Without blocks it is the text that is shown.
 type content struct {
-	text   string
-	blocks []slackgo.Block
+	markdown string // what both were made of
+	text     string
+	blocks   []slackgo.Block
 }
 
 // options say the content, to a post and to an edit alike. Blocks are always
@@ -37,12 +38,31 @@ func (c content) with(b slackgo.Block) content {
 		return c
 	}
 	if c.blocks == nil {
-		for _, part := range core.Split(c.text, core.Limits{MaxText: maxTextObject, Count: units}) {
-			c.blocks = append(c.blocks, slackgo.NewSectionBlock(markup(part), nil, nil))
-		}
+		c.blocks = sections(c.markdown)
 	}
 	c.blocks = append(c.blocks, b)
 	return c
+}
+
+// sections are Markdown as blocks in Slack's markup. It is split before it is
+// converted: a cut through an escape or a link would show.
+func sections(markdown string) []slackgo.Block {
+	var blocks []slackgo.Block
+	for _, part := range core.Split(markdown, core.Limits{MaxText: maxTextObject, Count: count}) {
+		if text := shown(part, maxTextObject); !blank(text) {
+			blocks = append(blocks, slackgo.NewSectionBlock(markup(text), nil, nil))
+		}
+	}
+	return blocks
+}
+
+// shown is Markdown in Slack's markup, or without any where that made it too
+// long, as the padding of a table does: what is counted is the text without.
+func shown(markdown string, most int) string {
+	if text := mrkdwn(markdown); units(text) <= most {
+		return text
+	}
+	return escape.Replace(markdown)
 }
 
 // renderPost is render for a post with what stands under its text.
@@ -63,12 +83,7 @@ func render(kind core.PostKind, markdown string) (content, *core.SendError) {
 	case count(markdown) > maxText:
 		return content{}, &core.SendError{TooLong: true, Err: errors.New("the text is longer than one post holds")}
 	}
-	c := content{text: mrkdwn(markdown)}
-	if units(c.text) > maxText {
-		// Markup made it longer, as the padding of a table does. Without
-		// markup it fits: that is what count counts.
-		c.text = escape.Replace(markdown)
-	}
+	c := content{markdown: markdown, text: shown(markdown, maxText)}
 	switch {
 	case kind == core.PostNotice || kind == core.PostStatus:
 		if units(c.text) <= maxTextObject { // else it is no small print

@@ -30,7 +30,7 @@ func (a *Adapter) answer(ctx context.Context, c call, t core.Target, r core.Repl
 		return a.updateView(ctx, c.View.ID, t, r)
 	}
 	if c.ResponseURL != "" {
-		err := a.respond(ctx, c.ResponseURL, inPlace(c, r), c.Type == "block_actions" && !r.Aside)
+		err := a.respond(ctx, c.ResponseURL, t.Thread.Root, inPlace(c, r), c.Type == "block_actions" && !r.Aside)
 		if !spent(err) {
 			return err
 		}
@@ -58,16 +58,20 @@ func spent(err error) bool {
 }
 
 // respond sends a reply to a response URL: to the caller alone unless it is
-// public, in the place of the message that was acted on if it replaces that.
-func (a *Adapter) respond(ctx context.Context, url string, r core.Reply, replaces bool) error {
+// public, in the place of the message that was acted on if it replaces that,
+// and else in the thread of root if there is one.
+func (a *Adapter) respond(ctx context.Context, url, root string, r core.Reply, replaces bool) error {
 	kind := slackgo.ResponseTypeEphemeral
 	if r.Public {
 		kind = slackgo.ResponseTypeInChannel
 	}
 	for i, c := range replyParts(r, maxResponses) {
 		options := []slackgo.MsgOption{slackgo.MsgOptionResponseURL(url, kind)}
-		if replaces && i == 0 {
+		switch {
+		case replaces && i == 0:
 			options = append(options, slackgo.MsgOptionReplaceOriginal(url))
+		case root != "":
+			options = append(options, slackgo.MsgOptionTS(root))
 		}
 		send := func(c content) error {
 			_, _, err := a.api.PostMessageContext(ctx, "", append(c.options(), options...)...)

@@ -65,8 +65,7 @@ func modalOf(t core.Target, r core.Reply) (slackgo.ModalViewRequest, error) {
 	if blank(r.Text) {
 		r.Text = chooseText
 	}
-	blocks := content{text: mrkdwn(r.Text)}.with(slackgo.NewDividerBlock()).blocks
-	blocks = blocks[:len(blocks)-1]
+	blocks := sections(r.Text)
 	if room := max(1, maxViewBlocks-len(under)); len(blocks) > room {
 		blocks = blocks[:room]
 	}

@@ -12,6 +12,8 @@ const (
 	maxBlockSum    = 13200
 	maxMarkdown    = 12000
 	maxSection     = 3000
+	maxFields      = 10
+	maxField       = 2000
 	maxHeader      = 150
 	maxContext     = 10
 	maxActions     = 25
@@ -56,10 +58,11 @@ func checkMetadata(text string) reply {
 
 // block is as much of Block Kit as the limits are about.
 type block struct {
-	Type      string          `json:"type"`
-	Text      json.RawMessage `json:"text"`
-	Elements  []element       `json:"elements"`
-	Accessory *element        `json:"accessory"`
+	Type      string            `json:"type"`
+	Text      json.RawMessage   `json:"text"`
+	Fields    []json.RawMessage `json:"fields"`
+	Elements  []element         `json:"elements"`
+	Accessory *element          `json:"accessory"`
 }
 
 type element struct {
@@ -109,6 +112,9 @@ func checkBlockList(text string, most int) (n int, bad reply) {
 // size is the length of all text in the block that is shown at once.
 func (b block) size() int {
 	n := units(blockText(b.Text))
+	for _, f := range b.Fields {
+		n += units(blockText(f))
+	}
 	for _, e := range b.elements() {
 		n += units(blockText(e.Text))
 	}
@@ -146,7 +152,7 @@ func (b block) valid() bool {
 	case "markdown":
 		return text > 0
 	case "section":
-		return text > 0 && text <= maxSection
+		return (text > 0 || len(b.Fields) > 0) && text <= maxSection && b.validFields()
 	case "header":
 		return text > 0 && text <= maxHeader
 	case "context":
@@ -155,6 +161,15 @@ func (b block) valid() bool {
 		return len(b.Elements) > 0 && len(b.Elements) <= maxActions
 	}
 	return b.Type != ""
+}
+
+func (b block) validFields() bool {
+	for _, f := range b.Fields {
+		if n := units(blockText(f)); n == 0 || n > maxField {
+			return false
+		}
+	}
+	return len(b.Fields) <= maxFields
 }
 
 func (e element) valid() bool {

@@ -1,55 +1,10 @@
 package slacktest
 
 import (
-	"encoding/json"
-	"io"
 	"maps"
-	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// Uses and life of a response URL (docs.slack.dev, handling interactions).
-const (
-	hookUses = 5
-	hookLife = 30 * time.Minute
-)
-
-// Response is what the bot said to one person alone, or through a response URL.
-type Response struct {
-	Trigger   string // of the interaction; empty for chat.postEphemeral
-	Channel   string
-	Root      string
-	User      string
-	Text      string
-	Blocks    json.RawMessage
-	Ephemeral bool
-	Replaces  bool // takes the place of the message that was acted on
-}
-
-// hook is one response URL.
-type hook struct {
-	trigger, channel, user string
-	uses                   int
-	made                   time.Time
-	spent                  bool // its trigger opened a view
-}
-
-// newHook makes a response URL. The lock is held.
-func (s *Server) newHook(channel, user string) (address, trigger string) {
-	id, trigger := s.id("hook-"), s.id("trigger-")
-	s.hooks[id] = &hook{trigger: trigger, channel: channel, user: user, made: s.now()}
-	return "http://" + s.listener.Addr().String() + "/response/" + id, trigger
-}
-
-// Hook makes a response URL that belongs to no interaction.
-func (s *Server) Hook(channel, user string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	address, _ := s.newHook(channel, user)
-	return address
-}
 
 // Slash is a person giving a native command such as "/model" in a channel. It
 // returns the ids of the interaction and of the envelope.
@@ -95,35 +50,25 @@ func (s *Server) Pick(channel, root, user, action, value string) (trigger, envel
 	return trigger, e.id
 }
 
-// serveResponse takes what is posted to a response URL.
-func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	var v struct {
-		Text     string          `json:"text"`
-		Blocks   json.RawMessage `json:"blocks"`
-		Type     string          `json:"response_type"`
-		Replaces bool            `json:"replace_original"`
-	}
-	_ = json.Unmarshal(body, &v)
-	call := s.record(r, "response", args{"text": v.Text, "blocks": string(v.Blocks), "response_type": v.Type})
+// Click is a person clicking the button with that action id and value, in a
+// message of the bot that stands in a channel.
+func (s *Server) Click(channel, ts, user, action, value string) (trigger, envelopeID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.touch()
-	h := s.hooks[strings.TrimPrefix(r.URL.Path, "/response/")]
-	if h == nil || h.uses >= hookUses || s.now().Sub(h.made) > hookLife {
-		s.calls[call].Error = "used_url"
-		http.Error(w, "used_url", http.StatusNotFound)
-		return
+	p := s.places[channel]
+	m := p.find(ts)
+	address, trigger := s.newHook(channel, user)
+	s.hookOf(trigger).message = m
+	container := map[string]any{"type": "message", "message_ts": ts, "channel_id": channel, "is_ephemeral": false}
+	if m.ThreadTS != "" {
+		container["thread_ts"] = m.ThreadTS
 	}
-	if bad := check(args{"text": v.Text, "blocks": string(v.Blocks)}, maxPostText); bad != nil {
-		s.calls[call].Error, _ = bad["error"].(string)
-		http.Error(w, s.calls[call].Error, http.StatusBadRequest)
-		return
-	}
-	h.uses++
-	s.responses = append(s.responses, Response{Trigger: h.trigger, Channel: h.channel, User: h.user, Text: v.Text, Blocks: v.Blocks, Ephemeral: v.Type != "in_channel", Replaces: v.Replaces})
-	w.Header().Set("Content-Type", "text/plain")
-	_, _ = io.WriteString(w, "ok")
+	e := &envelope{kind: "interactive", accepts: true, payload: s.interaction("block_actions", p, user, map[string]any{
+		"container": container, "message": inside(m), "trigger_id": trigger, "response_url": address,
+		"actions": []any{map[string]any{"type": "button", "action_id": action, "block_id": "b", "action_ts": s.stamp(), "value": value}},
+	})}
+	s.send(e)
+	return trigger, e.id
 }
 
 // Shortcut is a person choosing a shortcut of the app from the menu of a

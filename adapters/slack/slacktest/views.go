@@ -15,12 +15,13 @@ const (
 
 // View is a modal that a person has open.
 type View struct {
-	ID      string
-	User    string
-	Title   string
-	Blocks  json.RawMessage
-	Private string // private_metadata
-	Updates int
+	ID       string
+	User     string
+	Title    string
+	Callback string // callback_id
+	Blocks   json.RawMessage
+	Private  string // private_metadata
+	Updates  int
 }
 
 type view struct {
@@ -34,8 +35,9 @@ type viewRequest struct {
 	Title struct {
 		Text string `json:"text"`
 	} `json:"title"`
-	Blocks  json.RawMessage `json:"blocks"`
-	Private string          `json:"private_metadata"`
+	Blocks   json.RawMessage `json:"blocks"`
+	Private  string          `json:"private_metadata"`
+	Callback string          `json:"callback_id"`
 }
 
 // openView is views.open. A trigger is good for one view, for three seconds.
@@ -74,11 +76,11 @@ func (s *Server) updateView(a args) reply {
 }
 
 func (v *view) show(s *Server, r viewRequest) {
-	v.Title, v.Blocks, v.Private, v.hash = r.Title.Text, r.Blocks, r.Private, s.id("hash-")
+	v.Title, v.Callback, v.Blocks, v.Private, v.hash = r.Title.Text, r.Callback, r.Blocks, r.Private, s.id("hash-")
 }
 
 func (v *view) answer() map[string]any {
-	return map[string]any{"id": v.ID, "hash": v.hash, "type": "modal", "private_metadata": v.Private, "team_id": Team, "app_id": App}
+	return map[string]any{"id": v.ID, "hash": v.hash, "type": "modal", "callback_id": v.Callback, "private_metadata": v.Private, "blocks": v.Blocks, "team_id": Team, "app_id": App}
 }
 
 func readView(text string) (viewRequest, reply) {
@@ -94,20 +96,17 @@ func readView(text string) (viewRequest, reply) {
 
 // useTrigger spends a trigger and says whose it was. The lock is held.
 func (s *Server) useTrigger(id string) (user string, bad reply) {
-	for _, h := range s.hooks {
-		if h.trigger != id {
-			continue
-		}
-		switch {
-		case h.spent:
-			return "", failed("exchanged_trigger_id")
-		case s.now().Sub(h.made) > triggerLife:
-			return "", failed("expired_trigger_id")
-		}
-		h.spent = true
-		return h.user, nil
+	h := s.hookOf(id)
+	switch {
+	case h == nil:
+		return "", failed("invalid_trigger_id")
+	case h.spent:
+		return "", failed("exchanged_trigger_id")
+	case s.now().Sub(h.made) > triggerLife:
+		return "", failed("expired_trigger_id")
 	}
-	return "", failed("invalid_trigger_id")
+	h.spent = true
+	return h.user, nil
 }
 
 // Views are the modals that were opened, in no order.
@@ -143,14 +142,24 @@ func (s *Server) PickInView(id, action, value string) (trigger, envelopeID strin
 // Submit is the person who has a modal open sending it, with value chosen in
 // the menu with that action id.
 func (s *Server) Submit(id, action, value string) (trigger, envelopeID string) {
+	return s.submit(id, map[string]any{"b": map[string]any{action: map[string]any{
+		"type": "static_select", "selected_option": map[string]any{"value": value},
+	}}})
+}
+
+// Fill is the person who has a modal open sending it, with a text in the field
+// of that block and action.
+func (s *Server) Fill(id, block, action, text string) (trigger, envelopeID string) {
+	return s.submit(id, map[string]any{block: map[string]any{action: map[string]any{"type": "plain_text_input", "value": text}}})
+}
+
+func (s *Server) submit(id string, values map[string]any) (trigger, envelopeID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[id]
 	_, trigger = s.newHook("", v.User)
 	shown := v.answer()
-	shown["state"] = map[string]any{"values": map[string]any{"b": map[string]any{action: map[string]any{
-		"type": "static_select", "selected_option": map[string]any{"value": value},
-	}}}}
+	shown["state"] = map[string]any{"values": values}
 	e := &envelope{kind: "interactive", accepts: true, payload: map[string]any{
 		"type": "view_submission", "user": map[string]any{"id": v.User, "team_id": Team}, "team": map[string]any{"id": Team}, "api_app_id": App,
 		"trigger_id": trigger, "view": shown,
