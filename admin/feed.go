@@ -219,7 +219,7 @@ func (f *Feed) say(now time.Time) time.Duration {
 }
 
 // Run shows what was heard until the context ends. It is called once.
-func (f *Feed) Run(ctx context.Context, c Config) error {
+func (f *Feed) Run(ctx context.Context, c Config) {
 	if c.Every <= 0 {
 		c.Every = 10 * time.Second
 	}
@@ -236,9 +236,6 @@ func (f *Feed) Run(ctx context.Context, c Config) error {
 	f.bucket = bucket{every: c.Every, burst: c.Burst, full: f.now()}
 	f.mu.Unlock()
 	w := worker{Feed: f, c: c}
-	if err := w.takeUp(ctx); err != nil {
-		return err
-	}
 	for ctx.Err() == nil {
 		var due <-chan time.Time
 		if wait := w.step(ctx); wait >= 0 {
@@ -250,8 +247,12 @@ func (f *Feed) Run(ctx context.Context, c Config) error {
 		case <-due:
 		}
 	}
-	w.save(context.WithoutCancel(ctx)) // for the next start
-	return nil
+	// What is not shown yet is for the next start.
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	if w.begun {
+		w.save(rest)
+	}
 }
 
 // tidy is a text on one line, without credentials, and cut.

@@ -115,7 +115,7 @@ type desk struct {
 	store *memory.Memory
 	open  atomic.Bool // there is an admin channel
 	stop  func()
-	done  chan error
+	done  chan struct{}
 }
 
 func newDesk(t *testing.T) *desk {
@@ -129,18 +129,16 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) start() {
 	d.Feed = New(nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	d.done = make(chan error, 1)
+	d.done = make(chan struct{})
 	c := Config{
 		Store: d.store.Open(memory.Options{}), Platform: d.board.at,
 		Channel: func() (core.Thread, bool) { return channel, d.open.Load() },
 	}
 	feed, done := d.Feed, d.done
-	go func() { done <- feed.Run(ctx, c) }()
+	go func() { defer close(done); feed.Run(ctx, c) }()
 	d.stop = func() {
 		cancel()
-		if err := <-done; err != nil {
-			d.Error(err)
-		}
+		<-done
 	}
 	synctest.Wait()
 }
@@ -427,7 +425,7 @@ func TestStoreFails(t *testing.T) {
 		d.store = memory.New()
 		feed := New(nil)
 		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
+		done := make(chan struct{})
 		var mu sync.Mutex
 		st := d.store.Open(memory.Options{Fault: func(string) error {
 			mu.Lock()
@@ -438,7 +436,8 @@ func TestStoreFails(t *testing.T) {
 			return nil
 		}})
 		go func() {
-			done <- feed.Run(ctx, Config{Store: st, Platform: d.board.at, Channel: func() (core.Thread, bool) { return channel, true }})
+			defer close(done)
+			feed.Run(ctx, Config{Store: st, Platform: d.board.at, Channel: func() (core.Thread, bool) { return channel, true }})
 		}()
 		d.Feed, d.stop = feed, func() { cancel(); <-done }
 		d.StoreTrouble(errors.New("the disk is full"))

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +27,7 @@ const (
 type worker struct {
 	*Feed
 	c       Config
+	begun   bool      // what an earlier process left is known
 	failing bool      // the channel's refusal is in the log
 	saveAt  time.Time // not before; the store refused
 }
@@ -36,8 +36,9 @@ type worker struct {
 func (w *worker) takeUp(ctx context.Context) error {
 	rows, err := w.c.Store.Outgoing(ctx)
 	if err != nil {
-		return fmt.Errorf("read the messages for operators: %w", err)
+		return err
 	}
+	w.begun = true
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range rows {
@@ -230,22 +231,33 @@ func (w *worker) failed(ctx context.Context, i *incident, err error) {
 	w.queue = append(slices.DeleteFunc(w.queue, func(o *incident) bool { return o == i }), i)
 }
 
-// save writes what the store does not have yet. It refuses at its peril: what
-// is not stored is sent all the same, and only repeated after a restart.
+// save writes what the store does not have yet. What it does not take is sent
+// all the same; it would only be repeated after a crash.
 func (w *worker) save(ctx context.Context) {
 	if w.now().Before(w.saveAt) {
 		return
+	}
+	if err := w.saveAll(ctx); err != nil && ctx.Err() == nil {
+		w.c.Log.Warn("the store does not keep messages for operators", "err", err)
+		w.saveAt = w.now().Add(storePause)
+	}
+}
+
+func (w *worker) saveAll(ctx context.Context) error {
+	if !w.begun {
+		if err := w.takeUp(ctx); err != nil {
+			return err
+		}
 	}
 	w.mu.Lock()
 	list := slices.Clone(w.queue)
 	w.mu.Unlock()
 	for _, i := range list {
 		if err := w.saveOne(ctx, i); err != nil {
-			w.c.Log.Warn("the store does not take a message for operators", "err", err)
-			w.saveAt = w.now().Add(storePause)
-			return
+			return err
 		}
 	}
+	return nil
 }
 
 func (w *worker) saveOne(ctx context.Context, i *incident) error {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"understudy/admin"
 	"understudy/core"
 	"understudy/core/auth"
 	"understudy/core/delivery"
@@ -35,12 +36,16 @@ type parts struct {
 	override  llm.Ref     // a model given on the command line
 	tools     []tool.Tool // beside the built-in ones
 	attempted func(core.Key, failover.Attempt)
-	maxTurns  int
-	skipTTL   time.Duration
-	now       func() time.Time
-	after     func(time.Duration) <-chan time.Time
-	newID     func() string
-	log       *slog.Logger
+	// feed hears what operators should know; nil makes one. channel finds the
+	// place that an address names; nil finds none.
+	feed     *admin.Feed
+	channel  func(address) (core.Thread, bool)
+	maxTurns int
+	skipTTL  time.Duration
+	now      func() time.Time
+	after    func(time.Duration) <-chan time.Time
+	newID    func() string
+	log      *slog.Logger
 }
 
 // house is the wired program without its adapters.
@@ -51,6 +56,8 @@ type house struct {
 	store    stores
 	settings atomic.Pointer[sessions.Settings]
 	book     atomic.Pointer[auth.Book]
+	feed     *admin.Feed
+	admin    atomic.Pointer[core.Thread] // where operators read; nil is nowhere
 
 	parts  parts
 	cancel context.CancelFunc
@@ -65,23 +72,24 @@ func build(p parts) (*house, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
+	feed := feedOf(p)
 	p.store = ownStore{p.store, p.platform}
-	h := &house{store: p.store, parts: p}
+	h := &house{store: p.store, parts: p, feed: feed}
 	acquire := slots(p.maxTurns)
 	h.engine = failover.New(failover.Config{
 		Rules: p.config.Auth.Cooldowns.rules(), Store: p.store, Acquire: acquire,
 		Profiles: func(ctx context.Context, agent, provider string) (failover.Profiles, error) {
 			return h.book.Load().Profiles(ctx, agent, provider)
 		},
-		Skips: failover.NewSkipCache(p.skipTTL),
-		Now:   p.now, After: p.after, Log: p.log,
+		Skips: failover.NewSkipCache(p.skipTTL), Called: feed.Called,
+		Now: p.now, After: p.after, Log: p.log,
 	})
 	h.sender = delivery.New(delivery.Config{
-		Store: p.store, Platform: p.platform, Now: p.now, After: p.after, Log: p.log,
+		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp, Now: p.now, After: p.after, Log: p.log,
 	})
 	h.bot = sessions.New(sessions.Config{
 		Store: p.store, Engine: h.engine, Sender: h.sender,
-		Settings: h.settings.Load, Acquire: acquire, Attempted: p.attempted,
+		Settings: h.settings.Load, Acquire: acquire, Alert: feed.Hear, Attempted: h.attempted,
 		Now: p.now, After: p.after, NewID: p.newID, Log: p.log,
 	})
 	if err := h.configure(p.config); err != nil {
@@ -100,6 +108,7 @@ func (h *house) configure(c *config) error {
 		Known: h.parts.known, Keyless: h.parts.keyless, Bare: h.parts.bare, Client: h.parts.client,
 	})
 	h.book.Store(book)
+	h.admin.Store(h.adminPlace(c))
 	h.settings.Store(c.settings(h.parts, book, h.bot))
 	for _, id := range book.Missing() {
 		h.parts.log.Warn("a profile has no credential and cannot be used", "profile", id)
@@ -132,7 +141,13 @@ func (h *house) open(ctx context.Context) error {
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	h.cancel, h.done = cancel, make(chan error, 1)
-	go func() { h.done <- h.sender.Run(run) }()
+	fed := make(chan struct{})
+	go func() { h.runFeed(run); close(fed) }()
+	go func() {
+		err := h.sender.Run(run)
+		<-fed
+		h.done <- err
+	}()
 	if err := h.bot.Start(ctx, rows); err != nil {
 		h.bot.Stop(0)
 		return errors.Join(err, h.end())

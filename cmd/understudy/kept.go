@@ -85,6 +85,9 @@ type watchedStore struct {
 	mu     sync.Mutex
 	failed error     // of the last write, nil when it was taken
 	probed time.Time // when that was last looked into
+
+	// turned hears of trouble when it begins, and nil when it is over.
+	turned func(error)
 }
 
 // probeEvery is how often a store that failed is tried.
@@ -115,9 +118,19 @@ func (s *watchedStore) trouble(ctx context.Context) error {
 // saw notes how a write went and gives its error back. One that had nothing to
 // change shows nothing.
 func (s *watchedStore) saw(err error, changed bool) error {
+	before, after := s.note(err, changed)
+	if s.turned != nil && (before == nil) != (after == nil) {
+		s.turned(after)
+	}
+	return err
+}
+
+// note keeps how a write went, and says what was wrong before and is now.
+func (s *watchedStore) note(err error, changed bool) (before, after error) {
 	var trouble *store.Error
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before = s.failed
 	switch {
 	case err == nil && changed:
 		s.failed = nil
@@ -127,7 +140,7 @@ func (s *watchedStore) saw(err error, changed bool) error {
 		}
 		s.failed = err
 	}
-	return err
+	return before, s.failed
 }
 
 // Admit watches over that of the store, as all that follow do.

@@ -183,6 +183,7 @@ func (p *player) parts() parts {
 		known:   func(id string) bool { return !slices.Contains(p.unconfigured, id) },
 		keyless: func(id string) bool { return !slices.Contains(p.bare, id) },
 		bare:    func(id string) bool { return !slices.Contains(p.bare, id) },
+		channel: func(a address) (core.Thread, bool) { return p.thread("channel:" + a.ID), true },
 		tools:   tools, maxTurns: max, skipTTL: time.Duration(ms) * time.Millisecond,
 		now: p.now, after: time.After,
 		newID: func() string { return fmt.Sprintf("id%d", p.ids.Add(1)) },

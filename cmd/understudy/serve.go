@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/adapters/web"
+	"understudy/admin"
 	"understudy/core"
 	"understudy/core/llm"
 	"understudy/core/llm/script"
@@ -41,7 +42,8 @@ func runBot(ctx context.Context, c console, args []string) error {
 func (s *setup) serve(ctx context.Context, c console) error {
 	log := logger(c.err, s.env.Log, s.env.LogFormat)
 	var kept atomic.Pointer[watchedStore]
-	accounts, platforms, err := s.accounts(outside{log: log, seen: func(ctx context.Context, platform string) (core.Seen, error) {
+	feed := admin.New(nil)
+	accounts, platforms, err := s.accounts(outside{log: log, alert: feed.Hear, seen: func(ctx context.Context, platform string) (core.Seen, error) {
 		return seen(ctx, kept.Load(), platform)
 	}})
 	if err != nil {
@@ -64,6 +66,7 @@ func (s *setup) serve(ctx context.Context, c console) error {
 		platform: func(t core.Thread) (core.Platform, bool) { p, ok := platforms[t.Platform]; return p, ok },
 		client:   s.config.clients(transport, &script.Script{Timeouts: s.config.Timeouts.request()}), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
+		feed: feed, channel: channelOn(platforms),
 		maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL), log: log,
 	})
 	if err != nil {
