@@ -114,6 +114,7 @@ type Adapter struct {
 	threads *threads
 	pace    pacing
 	stand   *standing
+	table   []core.Command // what is registered with Discord
 	// refusals are those of which the operator was told.
 	refusals *seldom
 	source   media.Source
@@ -170,7 +171,7 @@ func New(c Config) (*Adapter, error) {
 		return nil, fmt.Errorf("discord account %q: %w", c.Account, err)
 	}
 	a := &Adapter{config: c, rules: rules, log: c.Log.With("platform", "discord", "account", c.Account),
-		lanes: newLanes(c.Rate), pace: usualPace}
+		lanes: newLanes(c.Rate), pace: usualPace, table: core.Commands}
 	a.rest = newREST(c.Token.Reveal(), c.APIURL, c.HTTP, a.lanes)
 	a.rest.guard.tell = a.tellInvalid
 	a.places = newPlaces(a.rest)

@@ -86,7 +86,7 @@ func (r *run) upkeep(ctx context.Context, ready greeting) {
 	if !r.tended.done {
 		r.tended.done, r.tended.guilds = true, map[string]bool{}
 		r.checkSwitches(ctx)
-		r.registerCommands(ctx, core.Commands)
+		r.registerCommands(ctx)
 	}
 	for _, g := range ready.Guilds {
 		if id := string(g.ID); !r.tended.guilds[id] && len(r.tended.guilds) < maxTended {
@@ -116,8 +116,8 @@ func (r *run) checkSwitches(ctx context.Context) {
 // registerCommands tells Discord the commands if it knows others. Without that
 // the bot still works: commands can be given as text. All are replaced at once,
 // since Discord limits how many are created in a day.
-func (r *run) registerCommands(ctx context.Context, table []core.Command) {
-	wanted := slashCommands(table)
+func (r *run) registerCommands(ctx context.Context) {
+	wanted := slashCommands(r.table)
 	if len(wanted) > maxCommands {
 		var left []string
 		for _, c := range wanted[maxCommands:] {

@@ -3,6 +3,8 @@ package discord
 import (
 	"runtime"
 	"time"
+
+	"understudy/core"
 )
 
 // Hasten shortens the times that connecting takes.
@@ -30,6 +32,9 @@ func (a *Adapter) Recover(invalid, starts time.Duration) {
 
 // Retry sets the time between attempts to connect.
 func (a *Adapter) Retry(every time.Duration) { a.pace.retry = []time.Duration{every} }
+
+// Offer replaces the table of commands.
+func (a *Adapter) Offer(table []core.Command) { a.table = table }
 
 // Worry shortens how long a connection may be missing.
 func (a *Adapter) Worry(after time.Duration) { a.pace.worry = after }
