@@ -183,6 +183,22 @@ func TestStrangersKnock(t *testing.T) {
 	}
 }
 
+// A message that does not say its guild is no direct one.
+func TestGuildMessagesWithoutTheirGuild(t *testing.T) {
+	t.Parallel()
+	h := open(t, allow())
+	h.fake.Dispatch("MESSAGE_CREATE", map[string]any{"id": "1", "channel_id": "100", "content": "<@800> hi",
+		"author": map[string]any{"id": "700", "username": "ann"}})
+	a := h.answered(h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "status",
+		Raw: map[string]any{"guild_id": nil, "channel": nil, "user": map[string]any{"id": "700"}}}))
+	if a.Callback != 4 {
+		t.Errorf("answer %+v", a)
+	}
+	if got := h.texts(); len(got) != 0 {
+		t.Errorf("heard %q", got)
+	}
+}
+
 func TestGroupsAreShared(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

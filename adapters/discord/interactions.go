@@ -25,9 +25,14 @@ const (
 	respondChoices     = 8
 )
 
+// contextOthers is where an interaction happens among people who speak without
+// the bot.
+const contextOthers = 2
+
 const (
 	entryLimit    = 2 * time.Second         // to find out who may; Discord waits three
 	commandLimit  = 5 * time.Minute         // for a command; its answer may be edited for 15
+	answerLimit   = 2 * time.Minute         // to bring the answer, limits of Discord included
 	completeLimit = 2200 * time.Millisecond // for completions, with the time to answer left
 	maxChoices    = 25
 )
@@ -67,7 +72,10 @@ func (i wireInteraction) speaker() *wireUser {
 
 // place is where the interaction happened, as far as Discord tells.
 func (i wireInteraction) place() wireChannel {
-	if i.Channel.ID == i.ChannelID {
+	switch {
+	case i.GuildID == "" && i.Context == contextOthers:
+		return wireChannel{ID: i.ChannelID, Type: typeGroup} // also if there are only two
+	case i.Channel.ID == i.ChannelID:
 		return i.Channel
 	}
 	return wireChannel{ID: i.ChannelID}
@@ -202,13 +210,15 @@ func (r *run) carryOut(ctx context.Context, i wireInteraction, call core.Invocat
 	if !r.respond(ctx, i, first) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandLimit)
+	limited, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	reply, err := do(ctx)
+	reply, err := do(limited)
 	if err != nil {
 		r.log.Error("a command failed", "command", i.Data.Name, "interaction", i.ID, "error", err)
 		reply = core.Reply{Text: textFailed, Aside: i.Type == askComponent}
 	}
+	ctx, done := context.WithTimeout(ctx, answerLimit)
+	defer done()
 	if err := r.reply(ctx, i, reply); err != nil {
 		r.lost(i, err)
 		r.elsewhere(ctx, call, reply, err)

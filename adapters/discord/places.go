@@ -165,17 +165,17 @@ func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
 	return c, nil
 }
 
-// private is a channel that belongs to no guild. Of such a one Discord often
-// does not say whether it is a group; if it cannot be asked either, it is none:
-// bots are hardly ever in one.
-func (p *places) private(ctx context.Context, here wireChannel) wireChannel {
+// private is a channel that is said to belong to no guild, and whether that is
+// so. Whether it is a group Discord often does not say; if it cannot be asked
+// either, it is none: bots are hardly ever in one.
+func (p *places) private(ctx context.Context, here wireChannel) (wireChannel, bool) {
 	if here.private() {
-		return here
+		return here, true
 	}
-	if c, err := p.find(ctx, here.ID); err == nil && c.private() {
-		return c
+	if c, err := p.find(ctx, here.ID); err == nil {
+		return c, c.private()
 	}
-	return wireChannel{ID: here.ID, Type: typeDirect}
+	return wireChannel{ID: here.ID, Type: typeDirect}, true
 }
 
 // chain is a channel followed by what holds it: a thread's channel, and the

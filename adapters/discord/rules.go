@@ -114,9 +114,12 @@ func (r rules) direct(policy string, s speaker) verdict {
 // cannot be looked up is refused.
 func (r *run) admits(ctx context.Context, guild string, here wireChannel, s speaker) ([]wireChannel, verdict) {
 	if guild == "" {
-		here = r.places.private(ctx, here)
+		here, ok := r.places.private(ctx, here)
 		chain := []wireChannel{here}
-		if here.Type == typeGroup {
+		switch {
+		case !ok:
+			return nil, refused // whoever says so without a guild
+		case here.Type == typeGroup:
 			return chain, verdictOf(r.rules.shared(placeIDs(guild, chain), s))
 		}
 		return chain, r.rules.direct(r.config.DM, s)

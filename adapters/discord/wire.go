@@ -131,6 +131,7 @@ type wireInteraction struct {
 	GuildID   string      `json:"guild_id"`
 	ChannelID string      `json:"channel_id"`
 	Channel   wireChannel // not always told
+	Context   int
 	Member    *wireMember
 	User      *wireUser
 	Data      struct {
