@@ -60,6 +60,10 @@ func (t Thread) Key() string {
 	return join(t.Platform, t.Account, t.Channel)
 }
 
+// KeyFor is the identity of the session that one person has in the thread, where
+// people do not share one.
+func (t Thread) KeyFor(user string) string { return t.Key() + ":" + join("u", user) }
+
 // Holder is the place that holds the thread: the channel whose model selection
 // a new thread inherits. For a place that is no thread it is the place itself.
 func (t Thread) Holder() Thread {

@@ -198,10 +198,10 @@ func (b *Bot) spawn(f func()) {
 // Message admits a message; see [core.Handler].
 func (b *Bot) Message(ctx context.Context, m core.Message) error {
 	set := b.Settings()
-	key := core.Key{Agent: set.agentOf(m), Thread: m.Thread().Key()}
+	key := set.key(m, m.Thread())
 	if _, _, isCommand := core.ParseCommand(m.Text); isCommand {
 		m = atHolder(m)
-		key.Thread = placeOf(m).Key()
+		key = set.key(m, placeOf(m))
 	}
 	ok, err := b.answers(ctx, set, key, m)
 	if err == nil && ok {

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"understudy/core"
 	"understudy/core/failover"
@@ -81,7 +82,8 @@ func (b *Bot) open(ctx context.Context, key core.Key, t core.Thread) (Session, e
 	}
 	var inherited Choice
 	if holder := t.Holder(); holder != t {
-		h, err := b.Store.Session(ctx, core.Key{Agent: key.Agent, Thread: holder.Key()})
+		own := strings.TrimPrefix(key.Thread, t.Key()) // where everybody has a session of their own
+		h, err := b.Store.Session(ctx, core.Key{Agent: key.Agent, Thread: holder.Key() + own})
 		if err != nil {
 			return s, fmt.Errorf("reading the channel's session: %w", err)
 		}

@@ -110,9 +110,8 @@ func placeOf(m core.Message) core.Thread {
 // Command carries out a native command; see [core.Handler].
 func (b *Bot) Command(ctx context.Context, inv core.Invocation) (core.Reply, error) {
 	set := b.Settings()
-	m := core.Message{Author: inv.Author, Target: inv.Target}
-	key := core.Key{Agent: set.agentOf(m), Thread: inv.Target.Thread.Key()}
-	return b.command(ctx, set, key, inv.Target.Thread, inv)
+	place := inv.Target.Thread
+	return b.command(ctx, set, set.key(core.Message{Author: inv.Author, Target: inv.Target}, place), place, inv)
 }
 
 // command carries out a native command in the session of a place.

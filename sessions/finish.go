@@ -3,11 +3,13 @@ package sessions
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"understudy/core"
 	"understudy/core/delivery"
 	"understudy/core/failover"
+	"understudy/core/llm"
 	"understudy/notices"
 )
 
@@ -32,7 +34,11 @@ func (t *turn) finish(ctx context.Context, err error) {
 		return // the next start takes it up again
 	case errors.Is(cause, errStopped), errors.Is(cause, errReset):
 		t.record.Outcome = "stopped"
-		t.end(nil)
+		var cut []Entry
+		if errors.Is(cause, errStopped) {
+			cut = t.cutOff()
+		}
+		t.end(nil, cut...)
 	default:
 		t.failed(err, cause)
 	}
@@ -63,8 +69,9 @@ func (t *turn) failed(err, cause error) {
 }
 
 // end commits a turn that was not answered. What people saw of an answer is
-// marked as cut off; errorRow, if any, is a post of its own after it.
-func (t *turn) end(errorRow *delivery.Row) {
+// marked as cut off; errorRow, if any, is a post of its own after it, and cut
+// goes into the transcript.
+func (t *turn) end(errorRow *delivery.Row, cut ...Entry) {
 	var rows []delivery.Row
 	if t.writer != nil {
 		rows = t.writer.Interrupt()
@@ -76,8 +83,37 @@ func (t *turn) end(errorRow *delivery.Row) {
 		s := tx.Session()
 		s.LastTurn = t.id
 		tx.SetSession(s)
+		tx.Append(t.sess.Transcript, cut...)
 		return tx.Queue(rows...)
 	})
+}
+
+// cutOff is what a turn that a user stopped leaves in the transcript: once a
+// tool ran, what was done, with a result for each call and a note that more was
+// not wanted. Without one the question stands alone.
+func (t *turn) cutOff() []Entry {
+	if len(t.entries) == 0 {
+		return nil
+	}
+	entries := slices.Clone(t.entries)
+	done := map[string]bool{}
+	for _, e := range entries {
+		for _, p := range e.Message.Parts {
+			if p.Result != nil {
+				done[p.Result.ID] = true
+			}
+		}
+	}
+	add := func(m llm.Message) { entries = append(entries, Entry{Turn: t.id, At: t.b.Now(), Message: m}) }
+	for _, e := range t.entries {
+		for _, c := range callsOf(e.Message) {
+			if !done[c.ID] {
+				add(llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Result: &llm.Result{ID: c.ID, Text: cancelledText, IsError: true}}}})
+			}
+		}
+	}
+	add(llm.Message{Role: llm.Assistant, Parts: []llm.Part{{Text: stoppedNote}}})
+	return entries
 }
 
 // finishCommand ends a turn that turned out to be a command with nothing to do.
@@ -106,6 +142,9 @@ func (t *turn) answered() {
 		tx.SetSession(s)
 		return rows
 	})
+	for _, a := range t.alerts {
+		t.b.alert(a)
+	}
 }
 
 // settleModels notes who answered, pins the profile, and queues the notice that
@@ -115,6 +154,7 @@ func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
 	if t.answer.Pin {
 		*s = t.set.pin(t.in.Session.Agent, *s, provider, t.answer.Profile)
 	}
+	var before, after notices.State
 	var text string
 	o := notices.Outcome{Turn: t.id, Selected: t.selected(), Active: t.answer.Model, Attempts: t.record.Attempts, At: t.b.Now()}
 	switch {
@@ -122,19 +162,23 @@ func (t *turn) settleModels(tx Tx, s *Session) []delivery.Row {
 		// Not the session's models: a pair of their own, and the first of the
 		// image chain is what counts as selected.
 		o.Selected = t.plan.Chain[0]
-		s.ImageNotice, text = notices.Next(s.ImageNotice, o)
+		before = s.ImageNotice
+		after, text = notices.Next(before, o)
+		s.ImageNotice = after
 	case t.set.resolve(t.in.Session.Agent, s.Choice).Model != t.sel.Model:
 		// Somebody chose another model while the answer was on its way: what
 		// there was to say about the old one is over.
 		s.Active, s.Notice = o.Active, notices.State{}
 	default:
-		s.Active = o.Active
-		s.Notice, text = notices.Next(t.before(s.Notice), o)
+		before = t.before(s.Notice)
+		after, text = notices.Next(before, o)
+		s.Active, s.Notice = o.Active, after
 	}
+	policy := t.set.notices(t.in.Message.Thread())
+	t.alerts = fallbackAlerts(before, after, policy, text, o.At)
 	if text == "" {
 		return nil
 	}
-	policy := t.set.notices(t.in.Message.Thread())
 	if policy != notices.Off {
 		t.b.Log.Info("model fallback notice", "turn", t.id, "session", t.in.Session.String(), "text", text)
 	}

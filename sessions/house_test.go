@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +38,8 @@ type house struct {
 	place  *place
 	set    sessions.Settings
 	agent  sessions.Agent // becomes "main" when the house opens
+	more   map[string]sessions.Agent
+	logged *logs
 	fault  func(op string) error
 	// The way to the store and to the models may be led through something.
 	around func(*memory.Store) sessions.Store
@@ -57,7 +61,7 @@ func inHouse(t *testing.T, test func(*house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := &script.Log{}
-		h := &house{t: t, data: memory.New(), log: log, script: &script.Script{OnRequest: log.Add}, place: &place{}, pressed: core.Target{Thread: thread("t1")}}
+		h := &house{t: t, data: memory.New(), log: log, script: &script.Script{OnRequest: log.Add}, place: &place{}, logged: &logs{}, pressed: core.Target{Thread: thread("t1")}}
 		h.agent.Policy.Defaults = failover.Models{Primary: ref("a/m1"), Fallbacks: []llm.Ref{ref("b/m2")}}
 		h.set = sessions.Settings{
 			Offered:  []llm.Ref{ref("a/m1"), ref("b/m2"), ref("c/m3")},
@@ -115,6 +119,7 @@ func (h *house) open() {
 			return h.set.Profiles(agent, provider)
 		}})
 	h.bot = sessions.New(sessions.Config{Store: store, Engine: engine, Sender: sender,
+		Log: slog.New(slog.NewTextHandler(h.logged, nil)),
 		Alert: func(a core.Alert) {
 			h.heard.Lock()
 			defer h.heard.Unlock()
@@ -123,6 +128,7 @@ func (h *house) open() {
 		Settings: func() *sessions.Settings {
 			set := h.set
 			set.Agents = map[string]sessions.Agent{"main": h.agent}
+			maps.Copy(set.Agents, h.more)
 			return &set
 		}})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -334,6 +340,24 @@ func ref(s string) llm.Ref {
 	return r
 }
 
+// logs is what was logged from info on.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // place is a platform that remembers.
 type place struct {
 	mu    sync.Mutex
@@ -410,6 +434,13 @@ func (p *place) all() []string {
 		}
 	}
 	return list
+}
+
+// sent are all posts so far.
+func (p *place) sent() []core.Post {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.posts)
 }
 
 // gadget is a tool.

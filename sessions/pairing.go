@@ -185,7 +185,7 @@ func cmdApprove(c *call) (func(ChoiceTx) core.Reply, error) {
 // welcome tells a person of the approval, once.
 func (b *Bot) welcome(g Guest) {
 	ctx := context.WithoutCancel(b.base)
-	key := core.Key{Agent: b.Settings().agentOf(core.Message{Author: core.Author{ID: g.User}, Target: g.Target}), Thread: g.Target.Thread.Key()}
+	key := b.Settings().key(core.Message{Author: core.Author{ID: g.User}, Target: g.Target}, g.Target.Thread)
 	turn := "approved-" + g.Address() + "-" + g.Code
 	var rows []delivery.Row
 	err := b.Store.Commit(ctx, key, 0, func(tx Tx) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,9 +97,12 @@ func TestPairing(t *testing.T) {
 		if err := h.bot.Message(context.Background(), m); err != nil {
 			t.Fatal(err)
 		}
-		h.expectPosts("t1 command: Only admins of this bot can use /approve here.",
-			"t1 command: zoe (fake:zoe) may write to me directly, approved by fake:root.",
-			"dm-zoe command: You can talk to me now. /help lists what else I can do.")
+		synctest.Wait()
+		posts := h.place.all() // threads have no order among each other
+		slices.Sort(posts)
+		expect(t, "posts", posts, []string{"dm-zoe command: You can talk to me now. /help lists what else I can do.",
+			"t1 command: Only admins of this bot can use /approve here.",
+			"t1 command: zoe (fake:zoe) may write to me directly, approved by fake:root."})
 		if !h.known("zoe") || h.knock("zoe") != "" {
 			t.Fatal("zoe is not known")
 		}

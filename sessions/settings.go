@@ -23,6 +23,8 @@ type Settings struct {
 	Agents map[string]Agent
 	// Bind chooses the agent of a place; nil is always "main".
 	Bind func(core.Message) string
+	// PerUser gives everybody a session of their own in shared places.
+	PerUser bool
 	// Override is the model of a one-off command; zero elsewhere.
 	Override llm.Ref
 	// Aliases are short names for models.
@@ -133,6 +135,15 @@ func (s *Settings) agentOf(m core.Message) string {
 		}
 	}
 	return "main"
+}
+
+// key is the session of a message, or of a command, in a place.
+func (s *Settings) key(m core.Message, place core.Thread) core.Key {
+	k := core.Key{Agent: s.agentOf(m), Thread: place.Key()}
+	if s.PerUser && place.Shared() {
+		k.Thread = place.KeyFor(m.Author.ID)
+	}
+	return k
 }
 
 func (s *Settings) agent(id string) Agent {

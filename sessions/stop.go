@@ -88,7 +88,7 @@ func (c *call) inThread() (func(ChoiceTx) core.Reply, error) {
 		return nil, fmt.Errorf("reading the recent threads: %w", err)
 	}
 	// The place itself may have been spoken in before it opened threads.
-	heard = slices.DeleteFunc(heard, func(h Heard) bool { return h.Session.Thread == c.place.Key() || h.Session.Agent != c.key.Agent })
+	heard = slices.DeleteFunc(heard, func(h Heard) bool { return h.Session == c.key || h.Session.Agent != c.key.Agent })
 	if len(heard) == 0 {
 		return say(noThreadText(c.inv.Name)), nil
 	}

@@ -106,10 +106,10 @@ func TestACommandOpensNoConversation(t *testing.T) {
 			synctest.Wait()
 		}
 		h.expectPosts("100 command: This channel, and every new thread in it, now uses b/m2. …", "C1 command: This channel, and every new thread in it, now uses c/m3. …")
-		if p := h.place.posts[0].Target; p.Opens != "" || p.Thread != channel {
+		if p := h.place.sent()[0].Target; p.Opens != "" || p.Thread != channel {
 			t.Fatalf("on Discord it was answered at %+v", p)
 		}
-		if p := h.place.posts[1].Target; p.Thread.Root != "1.1" {
+		if p := h.place.sent()[1].Target; p.Thread.Root != "1.1" {
 			t.Fatalf("on Slack it was answered at %+v", p)
 		}
 		slack.ID, slack.Text, slack.Target.ReplyTo = "1.2", "hello", "1.2" // in the thread of the command

@@ -50,6 +50,7 @@ type turn struct {
 	repairs []llm.Repair    // that its history needs
 	answer  failover.Answer // of the last call
 	record  Turn
+	alerts  []core.Alert // for operators, once the answer is stored
 	// statusRow is the status notice, once it was sent, perhaps by an earlier
 	// run. The chain's End waits for whoever writes it.
 	statusRow *delivery.Row

@@ -21,6 +21,8 @@ const (
 	retryingText       = "I’ll answer the last message again."
 	nothingToStopText  = "Nothing is running here."
 	stoppedText        = "Stopped."
+	stoppedNote        = "(Stopped by the user.)"
+	cancelledText      = "Error: the user stopped this before it was done."
 	overText           = "That answer has ended already."
 	stopUsageText      = "Write `/stop` alone to stop the answer that is being written."
 	nothingOfferedText = "No model can be chosen here."

@@ -28,6 +28,7 @@ func TestWords(t *testing.T) {
 		{"no model", noModelText}, {"interrupted", interruptedText}, {"nothing to retry", nothingToRetryText},
 		{"retrying", retryingText}, {"nothing to stop", nothingToStopText}, {"stopped", stoppedText},
 		{"stopped, named", stoppedNamedText("what is *the* answer\nto all of these questions, if there are any?")}, {"stopped before", overText},
+		{"stopped, for the model", stoppedNote}, {"a tool that was stopped", cancelledText},
 		{"stopped one", stoppedAllText(1)}, {"stopped all", stoppedAllText(3)}, {"stop which", stopWhichText(2)}, {"usage of /stop", stopUsageText},
 		{"which thread", whichThreadText("new")}, {"no thread", noThreadText("retry")},
 		{"knock", knockText("ABCDEFGH")}, {"stranger", strangerText(guest)}, {"approved", approvedText(guest)}, {"ran out", ranOutText(Guest{Platform: "slack", User: "U7"})},

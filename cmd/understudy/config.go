@@ -35,6 +35,7 @@ type config struct {
 	Streaming       string              `json:"streaming" words:"on|off"`
 	StreamingRepost time.Duration       `json:"streamingRepost" min:"0s" max:"1h"`
 	RequireMention  byKind              `json:"requireMention" words:"always|until-engaged|never"`
+	Session         sessionConfig       `json:"session"`
 	Thread          threadConfig        `json:"thread"`
 	Attachments     attachmentsConfig   `json:"attachments"`
 	Transcription   transcriptionConfig `json:"transcription"`
@@ -177,6 +178,11 @@ type threadConfig struct {
 	SeedMessages int  `json:"seedMessages" min:"0" max:"200"`
 }
 
+// sessionConfig says who shares a session: all in a thread, or nobody.
+type sessionConfig struct {
+	Scope string `json:"scope" words:"thread|user"`
+}
+
 type attachmentsConfig struct {
 	MaxBytes int `json:"maxBytes" min:"1" max:"1000000000"`
 }
@@ -274,6 +280,7 @@ func defaultConfig() *config {
 		ReplyTo:        byKind{Default: "first"},
 		Streaming:      "on",
 		RequireMention: byKind{Default: "until-engaged"},
+		Session:        sessionConfig{Scope: "thread"},
 		Thread:         threadConfig{Auto: true, SeedMessages: 20},
 		Attachments:    attachmentsConfig{MaxBytes: 20 << 20},
 		MaxToolRounds:  25,

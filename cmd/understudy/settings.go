@@ -20,6 +20,7 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 	}
 	return &sessions.Settings{
 		Agents:        agents,
+		PerUser:       c.Session.Scope == "user",
 		Bind:          c.bind,
 		Override:      p.override,
 		Aliases:       c.Models.Aliases,
