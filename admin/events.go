@@ -34,8 +34,8 @@ func (f *Feed) Attempted(a failover.Attempt) {
 		f.Hear(core.Alert{Kind: Profile, Key: a.Profile, Over: true, Text: fmt.Sprintf("Profile %s answers again.", a.Profile)})
 	case a.Skipped || !a.Until.After(a.At):
 	case a.Reason == llm.Billing || a.Reason == llm.AuthPermanent:
-		f.Hear(core.Alert{Kind: Profile, Key: a.Profile, Text: fmt.Sprintf("Profile %s is disabled until %s UTC: %s",
-			a.Profile, a.Until.UTC().Format("15:04:05 on 2 January"), failure(a))})
+		f.Hear(core.Alert{Kind: Profile, Key: a.Profile, Text: fmt.Sprintf("Profile %s is disabled until %s: %s",
+			a.Profile, a.Until.UTC().Format("15:04:05 MST on 2 January"), failure(a))})
 	}
 }
 

@@ -35,6 +35,9 @@ type post struct {
 	id, place string
 	post      core.Post
 	matched   bool
+	// edited: it is no post but a later text of one for operators. It may be
+	// expected and need not be.
+	edited bool
 }
 
 type request struct {
@@ -136,6 +139,9 @@ func (l *wire) Edit(_ context.Context, id string, p core.Post) error {
 	for _, x := range l.w.posts {
 		if x.id == id {
 			x.post.Text = p.Text
+			if p.Kind == core.PostAdmin {
+				l.w.posts = append(l.w.posts, &post{id: id, place: x.place, post: p, edited: true})
+			}
 			return nil
 		}
 	}
