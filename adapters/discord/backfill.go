@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ const (
 	backfillPage    = 50               // messages of a channel at a time, by turns with the others
 	backfillEach    = 500              // messages of one channel
 	backfillAll     = 5000             // messages at a time over all channels
-	backfillMost    = 200              // channels at a time
+	backfillMost    = 200              // channels of all guilds of a shard
 	backfillAtATime = 8                // requests at a time
 	backfillTime    = 2 * time.Minute  // for all of a guild's, since new messages wait meanwhile
 	backfillOverlap = 10 * time.Second // what is read twice, since channels are not in step
@@ -33,10 +34,11 @@ type gaps struct {
 	newest map[int]uint64      // by shard, the newest message
 	since  map[string]uint64   // by guild, until its state came
 	named  map[string][]string // by guild, threads that earlier processes knew
+	left   map[int]int         // by shard, channels that may still be read
 }
 
 func newGaps() gaps {
-	return gaps{newest: map[int]uint64{}, since: map[string]uint64{}, named: map[string][]string{}}
+	return gaps{newest: map[int]uint64{}, since: map[string]uint64{}, named: map[string][]string{}, left: map[int]int{}}
 }
 
 // recall takes what earlier processes knew of the account. It is read as the
@@ -101,6 +103,7 @@ func (r *run) missing(ready greeting) {
 		since = max(since-overlap, snowflake(time.Now().Add(-backfillAge)))
 	}
 	r.gaps.newest[shard] = max(r.gaps.newest[shard], snowflake(time.Now()))
+	r.gaps.left[shard] = backfillMost
 	for _, g := range ready.Guilds {
 		if since > 0 {
 			r.gaps.since[string(g.ID)] = since
@@ -118,8 +121,9 @@ func (r *run) missing(ready greeting) {
 	}
 }
 
-// missedIn reads the channels of a guild in which something was said meanwhile,
-// and the threads that are not listed since they are archived.
+// missedIn reads the threads of a guild that earlier processes knew, archived or
+// not, and then the channels in which something was said meanwhile, those where
+// it was last first.
 func (r *run) missedIn(g wireGuild) {
 	r.mu.Lock()
 	since, due := r.gaps.since[g.ID]
@@ -130,20 +134,38 @@ func (r *run) missedIn(g wireGuild) {
 	if !due {
 		return
 	}
-	var active []*unread
-	listed := map[string]bool{}
-	for _, c := range slices.Concat(g.Channels, g.Threads) {
-		listed[c.ID] = true
-		if c.talks() && number(c.LastMessageID) > since && r.mayHear(g.ID, c.ID) {
-			active = append(active, &unread{channel: c.ID, guild: g.ID, after: since})
-		}
+	last := map[string]uint64{}
+	active := slices.Concat(g.Channels, g.Threads)
+	for _, c := range active {
+		last[c.ID] = number(c.LastMessageID)
 	}
+	slices.SortFunc(active, func(a, b wireChannel) int { return cmp.Compare(last[b.ID], last[a.ID]) })
+	var list []*unread
+	add := func(id string) { list = append(list, &unread{channel: id, guild: g.ID, after: since}) }
 	for _, id := range named {
-		if !listed[id] {
-			active = append(active, &unread{channel: id, guild: g.ID, after: since})
+		if newest, listed := last[id]; !listed || newest > since {
+			add(id)
 		}
 	}
-	r.readAll(active)
+	for _, c := range active {
+		if c.talks() && last[c.ID] > since && !slices.Contains(named, c.ID) && r.mayHear(g.ID, c.ID) {
+			add(c.ID)
+		}
+	}
+	r.readAll(r.ration(g.ID, list))
+}
+
+// ration are as many of a guild's channels as may still be read after a gap.
+func (r *run) ration(guild string, list []*unread) []*unread {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shard := r.shardOf(guild)
+	n := min(len(list), r.gaps.left[shard])
+	r.gaps.left[shard] -= n
+	if n < len(list) {
+		r.log.Warn("too much was said during a gap; some channels are not read", "guild", guild, "channels", len(list), "read", n)
+	}
+	return list[:n]
 }
 
 // mayHear reports whether anybody may talk to the bot in a channel.
@@ -175,10 +197,6 @@ type unread struct {
 func (r *run) readAll(list []*unread) {
 	if len(list) == 0 {
 		return
-	}
-	if len(list) > backfillMost {
-		r.log.Warn("too much was said during a gap; some channels are not read", "channels", len(list), "read", backfillMost)
-		list = list[:backfillMost]
 	}
 	r.hold(list)
 	r.spawn("reading of missed messages", func(ctx context.Context) {
@@ -220,7 +238,7 @@ func (r *run) round(ctx context.Context, list []*unread) []*unread {
 // said meanwhile.
 func (r *run) page(ctx context.Context, u *unread) {
 	messages, err := r.missed(ctx, u)
-	if err != nil {
+	if err != nil && !refusedWith(err, codeUnknownChannel) {
 		r.log.Warn("what was said during the gap cannot be read", "channel", u.channel, "error", err)
 	}
 	for _, m := range messages {

@@ -121,7 +121,11 @@ func (s *standing) sum() {
 		if sum.Next.IsZero() || !l.next.IsZero() && l.next.Before(sum.Next) {
 			sum.Next = l.next
 		}
-		if sum.Error = l.err; sum.Error != "" && len(s.legs) > 1 {
+		switch {
+		case l.err == "":
+		case len(s.legs) == 1:
+			sum.Error = l.err
+		default:
 			sum.Error = fmt.Sprintf("shard %d: %s", n, l.err)
 		}
 	}
