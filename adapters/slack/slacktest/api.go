@@ -52,7 +52,11 @@ var methods = map[string]method{
 	"conversations.info":                    {"channels:read", (*Server).conversationInfo},
 	"users.info":                            {"users:read", (*Server).usersInfo},
 	"bots.info":                             {"users:read", (*Server).botsInfo},
+	"conversations.list":                    {"channels:read", (*Server).conversationList},
+	"conversations.members":                 {"channels:read", (*Server).conversationMembers},
+	"conversations.open":                    {"im:write", (*Server).conversationOpen},
 	"reactions.add":                         {"reactions:write", (*Server).reactionsAdd},
+	"reactions.remove":                      {"reactions:write", (*Server).reactionsRemove},
 }
 
 // otherScopes are those of events and commands, and those that Slack has for
@@ -72,6 +76,24 @@ func allScopes() []string {
 	}
 	slices.Sort(scopes)
 	return scopes
+}
+
+// Scopes are those of the bot token.
+func (s *Server) Scopes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.cfg.Scopes)
+}
+
+// Grant gives the bot token these scopes, and no others, from now on, as if the
+// app had been installed again; none at all stands for those of the start.
+func (s *Server) Grant(scopes ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg.Scopes = slices.Clone(scopes)
+	if len(scopes) == 0 {
+		s.cfg.Scopes = allScopes()
+	}
 }
 
 // serveAPI answers one call: log it, let a fault have its way, do it.
@@ -102,7 +124,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	out["ok"] = code == ""
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("X-OAuth-Scopes", strings.Join(s.cfg.Scopes, ","))
+	w.Header().Set("X-OAuth-Scopes", strings.Join(s.Scopes(), ","))
 	_ = json.NewEncoder(w).Encode(out)
 }
 
@@ -177,49 +199,4 @@ func arguments(r *http.Request) (a args, token string) {
 		token = bearer
 	}
 	return a, token
-}
-
-func (s *Server) usersInfo(a args) reply {
-	p := s.users[a["user"]]
-	if p == nil {
-		return failed("user_not_found")
-	}
-	return reply{"user": map[string]any{
-		"id": p.ID, "team_id": p.Team, "name": strings.ToLower(p.Name), "real_name": p.Name, "is_bot": p.Bot,
-		"profile": map[string]any{"display_name": p.Name, "real_name": p.Name, "bot_id": p.BotID},
-	}}
-}
-
-func (s *Server) botsInfo(a args) reply {
-	for _, p := range s.users {
-		if p.Bot && p.BotID == a["bot"] {
-			return reply{"bot": map[string]any{"id": p.BotID, "name": p.Name, "user_id": p.ID, "app_id": "A-" + p.BotID}}
-		}
-	}
-	return failed("bot_not_found")
-}
-
-func (s *Server) conversationInfo(a args) reply {
-	p := s.places[a["channel"]]
-	if p == nil {
-		return failed("channel_not_found")
-	}
-	return reply{"channel": map[string]any{
-		"id": p.id, "name": p.name, "is_channel": p.kind == "channel", "is_group": p.kind == "group", "is_im": p.kind == "im",
-		"is_mpim": p.kind == "mpim", "is_private": p.kind != "channel", "is_archived": p.archived, "is_member": !p.outside,
-	}}
-}
-
-func (s *Server) reactionsAdd(a args) reply {
-	p := s.places[a["channel"]]
-	if p == nil {
-		return failed("channel_not_found")
-	}
-	if m := p.find(a["timestamp"]); m == nil || m.Deleted {
-		return failed("message_not_found")
-	}
-	if a["name"] == "" {
-		return failed("invalid_name")
-	}
-	return reply{}
 }

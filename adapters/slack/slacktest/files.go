@@ -3,7 +3,9 @@ package slacktest
 import (
 	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -63,13 +65,17 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "OK")
 }
 
+// uploaded is the file in a request, whatever its field is called.
 func uploaded(r *http.Request) []byte {
-	if f, _, err := r.FormFile("file"); err == nil {
-		defer f.Close()
-		data, _ := io.ReadAll(io.LimitReader(f, maxUpload+1))
-		return data
+	var from io.Reader = r.Body
+	if parts, err := r.MultipartReader(); err == nil {
+		part, err := parts.NextPart()
+		if err != nil {
+			return nil
+		}
+		from = part
 	}
-	data, _ := io.ReadAll(io.LimitReader(r.Body, maxUpload+1))
+	data, _ := io.ReadAll(io.LimitReader(from, maxUpload+1))
 	return data
 }
 
@@ -86,7 +92,11 @@ func (s *Server) completeUpload(a args) reply {
 		if u == nil || u.data == nil || u.shared {
 			return failed("file_not_found")
 		}
-		files = append(files, map[string]any{"id": u.id, "name": u.name, "title": n.Title, "size": u.size, "mode": "hosted"})
+		kind := either(mime.TypeByExtension(path.Ext(u.name)), "application/octet-stream")
+		s.hosted[u.id] = HostedFile{ID: u.id, Name: u.name, MIME: kind, Data: u.data}
+		v := s.describe(s.hosted[u.id])
+		v["title"] = either(n.Title, u.name)
+		files = append(files, v)
 	}
 	if a["channel_id"] == "" {
 		return reply{"files": files} // private to the app

@@ -86,7 +86,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		http.NotFound(w, r)
-	case token != s.cfg.BotToken || !slices.Contains(s.cfg.Scopes, "files:read"):
+	case token != s.cfg.BotToken || !slices.Contains(s.Scopes(), "files:read"):
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, signIn)
 	case f.Redirect != "":

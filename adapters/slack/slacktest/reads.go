@@ -1,6 +1,7 @@
 package slacktest
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -23,7 +24,7 @@ func (s *Server) history(a args) reply {
 		}
 	}
 	slices.Reverse(found)
-	return page(found, a)
+	return p.page(found, a)
 }
 
 // replies is conversations.replies: the root and its replies, oldest first. For
@@ -43,7 +44,28 @@ func (s *Server) replies(a args) reply {
 			found = append(found, m)
 		}
 	}
-	return page(found, a)
+	return p.page(found, a)
+}
+
+// threading is what a message tells about its thread where it is read: a root
+// with replies how many, a reply whose thread it is in.
+func (p *place) threading(m *Message) map[string]any {
+	if m.ThreadTS != "" && m.ThreadTS != m.TS {
+		if root := p.find(m.ThreadTS); root != nil && root.User != "" {
+			return map[string]any{"parent_user_id": root.User}
+		}
+		return nil
+	}
+	replies, latest := 0, ""
+	for _, r := range p.messages {
+		if !r.Deleted && r.ThreadTS == m.TS && r != m {
+			replies, latest = replies+1, r.TS
+		}
+	}
+	if replies == 0 {
+		return nil
+	}
+	return map[string]any{"thread_ts": m.TS, "reply_count": replies, "latest_reply": latest}
 }
 
 // within reports whether a message is between oldest and latest. Timestamps
@@ -60,7 +82,7 @@ func within(m *Message, a args) bool {
 }
 
 // page cuts the part out that cursor and limit ask for.
-func page(found []*Message, a args) reply {
+func (p *place) page(found []*Message, a args) reply {
 	limit, _ := strconv.Atoi(a["limit"])
 	if limit <= 0 || limit > 1000 {
 		limit = 100
@@ -76,6 +98,7 @@ func page(found []*Message, a args) reply {
 	list := []any{}
 	for _, m := range found[start:end] {
 		v := inside(m)
+		maps.Copy(v, p.threading(m))
 		if all && m.Metadata != nil {
 			v["metadata"] = m.Metadata
 		}

@@ -99,6 +99,8 @@ type Server struct {
 	uploads map[string]*upload
 	views   map[string]*view
 
+	reactions map[reactionKey]bool // of the bot
+
 	conns     []*conn
 	tickets   map[string]bool
 	next      int // whose turn it is among conns
@@ -146,21 +148,22 @@ func New(cfg Config) *Server {
 		cfg.AckWithin = 3 * time.Second
 	}
 	s := &Server{
-		cfg:      cfg,
-		changed:  make(chan struct{}),
-		faults:   map[string][]Fault{},
-		users:    map[string]*Person{},
-		places:   map[string]*place{},
-		statuses: map[statusKey]status{},
-		limits:   map[string]time.Time{},
-		tickets:  map[string]bool{},
-		hooks:    map[string]*hook{},
-		hosted:   map[string]HostedFile{},
-		client:   &http.Client{Transport: &http.Transport{}},
-		streams:  map[messageKey]*stream{},
-		uploads:  map[string]*upload{},
-		views:    map[string]*view{},
-		done:     make(chan struct{}),
+		cfg:       cfg,
+		changed:   make(chan struct{}),
+		faults:    map[string][]Fault{},
+		users:     map[string]*Person{},
+		places:    map[string]*place{},
+		statuses:  map[statusKey]status{},
+		limits:    map[string]time.Time{},
+		tickets:   map[string]bool{},
+		hooks:     map[string]*hook{},
+		hosted:    map[string]HostedFile{},
+		client:    &http.Client{Transport: &http.Transport{}},
+		streams:   map[messageKey]*stream{},
+		uploads:   map[string]*upload{},
+		reactions: map[reactionKey]bool{},
+		views:     map[string]*view{},
+		done:      make(chan struct{}),
 	}
 	s.settle()
 	return s

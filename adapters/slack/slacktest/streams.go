@@ -35,6 +35,20 @@ func (s *Server) Streaming(channel, ts string) bool {
 	return m != nil && !m.Deleted && s.growing(m)
 }
 
+// streamText is the text that a call adds: markdown_text, or what stands in
+// chunks of that type, of which clients send either.
+func streamText(a args) string {
+	var chunks []struct{ Type, Text string }
+	_ = json.Unmarshal([]byte(a["chunks"]), &chunks) // other kinds of chunks show no text
+	text := a["markdown_text"]
+	for _, c := range chunks {
+		if c.Type == "markdown_text" {
+			text += c.Text
+		}
+	}
+	return text
+}
+
 // startStream is chat.startStream. A stream is a reply; outside of direct
 // messages it names who reads it.
 func (s *Server) startStream(a args) reply {
@@ -54,10 +68,10 @@ func (s *Server) startStream(a args) reply {
 		return failed("missing_recipient_team_id")
 	case a["recipient_user_id"] != "" && !s.human(a["recipient_user_id"]):
 		return failed("user_not_found")
-	case units(a["markdown_text"]) > maxStreamText:
+	case units(streamText(a)) > maxStreamText:
 		return failed("msg_too_long")
 	}
-	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root.TS, User: BotUser, BotID: BotID, Text: a["markdown_text"]}
+	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root.TS, User: BotUser, BotID: BotID, Text: streamText(a)}
 	p.add(m)
 	s.streams[messageKey{p.id, m.TS}] = &stream{until: s.now().Add(streamLife)}
 	delete(s.statuses, statusKey{p.id, root.TS})
@@ -76,10 +90,10 @@ func (s *Server) appendStream(a args) reply {
 	switch {
 	case bad != nil:
 		return bad
-	case a["markdown_text"] == "":
+	case streamText(a) == "" && a["chunks"] == "":
 		return failed("no_text")
 	}
-	m.Text += a["markdown_text"]
+	m.Text += streamText(a)
 	return reply{"channel": m.Channel, "ts": m.TS}
 }
 
@@ -96,7 +110,7 @@ func (s *Server) stopStream(a args) reply {
 		return bad
 	}
 	before := inside(m)
-	m.Text += a["markdown_text"]
+	m.Text += streamText(a)
 	if meta := raw(a["metadata"]); meta != nil {
 		m.Metadata = meta
 	}
@@ -123,7 +137,7 @@ func (s *Server) streamed(a args) (*place, *Message, reply) {
 		return nil, nil, failed("message_not_owned_by_app")
 	case !s.growing(m):
 		return nil, nil, failed("message_not_in_streaming_state")
-	case units(a["markdown_text"]) > maxStreamText:
+	case units(streamText(a)) > maxStreamText:
 		return nil, nil, failed("msg_too_long")
 	}
 	return p, m, nil
