@@ -39,11 +39,8 @@ func (w *world) interact(_ context.Context, o act) (any, error) {
 	case "", "command":
 	case "complete":
 		i.Type = discordtest.CompleteInteraction
-	case "menu":
+	case "menu", "button":
 		i.Type = discordtest.ComponentInteraction
-	case "button":
-		i.Type = discordtest.ComponentInteraction
-		i.Raw = map[string]any{"data": map[string]any{"custom_id": o.CustomID, "component_type": 2}}
 	case "modal":
 		i.Type = discordtest.ModalInteraction
 		i.Raw = map[string]any{"data": form(o.CustomID, o.Options)}
@@ -111,11 +108,16 @@ func (w *world) disturb(platform string, ways map[string]func(), o breakage) err
 // refusal is what the bot may not do from now on.
 type refusal struct {
 	Code    int    // close code for whoever connects; 0 lets the bot in again
+	Content *bool  // whether the switch for message contents is on
 	Channel string // in which it lacks a permission: view, post or thread; none gives all back
 	Lacks   string
 }
 
 func (w *world) refuseDiscord(_ context.Context, o refusal) (any, error) {
+	if o.Content != nil {
+		w.discord.Switch(discordtest.IntentMessageContent, *o.Content)
+		return struct{}{}, nil
+	}
 	if o.Channel == "" {
 		w.discord.Refuse(o.Code)
 		return struct{}{}, nil

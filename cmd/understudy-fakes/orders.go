@@ -65,7 +65,14 @@ func answer(rw http.ResponseWriter) func(any, error) {
 }
 
 // speech is something said by a person.
-type speech struct{ Platform, Channel, Thread, User, Text string }
+type speech struct {
+	Platform, Channel, Thread, User, Text string
+
+	File *attached
+}
+
+// attached is a file with a text in it.
+type attached struct{ Name, MIME, Text string }
 
 // said is where it went. Thread is the thread that the message is in, or that
 // an answer to it opens.
@@ -111,8 +118,9 @@ func (w *world) utter(p platform, o speech) (any, error) {
 		return nil, err
 	}
 	out := said{Channel: cmp.Or(o.Channel, p.channels[0])}
-	text := strings.ReplaceAll(o.Text, "@understudy", p.mention)
-	out.ID = p.say(out.Channel, o.Thread, cmp.Or(o.User, p.user), text)
+	o.Text = strings.ReplaceAll(o.Text, "@understudy", p.mention)
+	o.Channel, o.User = out.Channel, cmp.Or(o.User, p.user)
+	out.ID = p.say(o)
 	out.Thread = cmp.Or(o.Thread, out.ID)
 	return out, nil
 }

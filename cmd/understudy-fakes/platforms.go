@@ -21,7 +21,7 @@ type platform struct {
 	await     func(ctx context.Context, ok func() bool) error
 	connected func() int
 	known     func(channel, thread string) bool
-	say       func(channel, thread, user, text string) (id string)
+	say       func(speech) (id string) // with a channel and a user
 	posts     func(channel, thread string) []post
 	fail      func(trouble) error
 	requests  func() any
@@ -41,7 +41,11 @@ func (w *world) platform(name string) (platform, error) {
 	case "discord":
 		return discordPlatform(w.discord), nil
 	case "slack":
-		return slackPlatform(w.slack), nil
+		p := slackPlatform(w.slack)
+		if w.overHTTP.Load() { // there it is always at hand
+			p.connected = func() int { return 1 }
+		}
+		return p, nil
 	}
 	return platform{}, fmt.Errorf("the platform is %q; it must be discord or slack", name)
 }
@@ -57,8 +61,12 @@ func discordPlatform(s *discordtest.Server) platform {
 		known: func(channel, thread string) bool {
 			return slices.ContainsFunc(s.Threads(channel), func(c discordtest.Channel) bool { return c.ID == thread })
 		},
-		say: func(channel, thread, user, text string) string {
-			return s.Say(cmp.Or(thread, channel), user, text)
+		say: func(o speech) string {
+			var how []discordtest.Saying
+			if f := o.File; f != nil {
+				how = append(how, discordtest.WithFile(f.Name, f.MIME, []byte(f.Text)))
+			}
+			return s.Say(cmp.Or(o.Thread, o.Channel), o.User, o.Text, how...)
 		},
 		posts: func(channel, thread string) []post {
 			all := []post{}
@@ -100,8 +108,14 @@ func slackPlatform(s *slacktest.Server) platform {
 		known: func(channel, thread string) bool {
 			return slices.ContainsFunc(s.Messages(channel), func(m slacktest.Message) bool { return m.TS == thread })
 		},
-		say: func(channel, thread, user, text string) string {
-			return s.Say(channel, user, text, slacktest.In(thread))
+		say: func(o speech) string {
+			how := []slacktest.Option{slacktest.In(o.Thread)}
+			if f := o.File; f != nil {
+				id := "F" + f.Name
+				s.Host(slacktest.HostedFile{ID: id, Name: f.Name, MIME: f.MIME, Data: []byte(f.Text)})
+				how = append(how, s.Attach(id))
+			}
+			return s.Say(o.Channel, o.User, o.Text, how...)
 		},
 		posts: func(channel, thread string) []post {
 			all := []post{}

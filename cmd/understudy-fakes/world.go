@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"understudy/adapters/discord/discordtest"
@@ -24,6 +25,7 @@ type addresses struct{ control, discord, slack, lead, second string }
 type world struct {
 	discord      *discordtest.Server
 	slack        *slacktest.Server
+	overHTTP     atomic.Bool // Slack tells what happens by requests
 	lead, second *llmtest.Server
 	listener     net.Listener
 	control      *http.Server
@@ -82,6 +84,7 @@ type hint struct {
 	Control string            `json:"control"`
 	Discord string            `json:"discord"`
 	Slack   string            `json:"slack"`
+	Secret  string            `json:"signingSecret"` // of Slack's events over HTTP
 	Lead    string            `json:"lead"`
 	Second  string            `json:"second"`
 	Env     map[string]string `json:"env"`
@@ -96,7 +99,7 @@ func (w *world) describe(dir string) (hint, error) {
 	config := filepath.Join(dir, "understudy.jsonc")
 	h := hint{
 		Control: "http://" + w.listener.Addr().String(),
-		Discord: w.discord.URL, Slack: w.slack.APIURL(), Lead: w.lead.URL, Second: w.second.URL,
+		Discord: w.discord.URL, Slack: w.slack.APIURL(), Secret: slacktest.SigningSecret, Lead: w.lead.URL, Second: w.second.URL,
 		Env: map[string]string{
 			"UNDERSTUDY_CONFIG":          config,
 			"UNDERSTUDY_STORE":           filepath.Join(dir, "understudy.db"),
