@@ -7,7 +7,6 @@ import { open, play, until, within } from './world.mjs';
 
 const { App, Assistant, LogLevel } = bolt;
 const [channel, direct, ann] = ['C0CHAN', 'D0DM', 'U0USER'];
-const secret = 'secret-of-the-fake-app';
 
 // freePort is one that nobody listens on now.
 const freePort = () => new Promise((resolve) => {
@@ -50,7 +49,7 @@ function build(w, receiving) {
   app.action('pick', async ({ action, ack, respond }) => {
     note('action', action);
     await ack();
-    await respond({ text: `picked ${action.selected_option.value}`, replace_original: true });
+    await respond({ text: `picked ${action.value ?? action.selected_option.value}`, replace_original: true });
   });
   app.options('many', async ({ payload, ack }) => {
     note('options', payload);
@@ -117,30 +116,33 @@ function script(kind, w, { app, heard }, begin) {
     },
     async 'a form is sent, refused and sent again'() {
       const { id } = heard.view[0];
-      const no = await w.post('/slack/submit', { view: id, user: ann, values: { why: { text: 'no' } } });
+      const no = await w.post('/slack/submit', { view: id, block: 'why', action: 'text', text: 'no' });
       await told('submission', 1);
       const ack = await until('the errors', async () => {
         const a = await w.get(`/slack/ack?envelope=${no.envelope}`);
         return a.response_action && a;
       });
       assert.deepEqual(ack, { response_action: 'errors', errors: { why: 'say because' } });
-      await w.post('/slack/submit', { view: id, user: ann, values: { why: { text: 'because' } } });
+      await w.post('/slack/submit', { view: id, block: 'why', action: 'text', text: 'because' });
       assert.equal((await told('submission', 2)).callback_id, 'form');
     },
-    async 'a choice from a menu changes its message'() {
+    async 'a button changes its message'() {
       const { message } = await app.client.chat.postMessage({ channel, text: 'choose', blocks: [{
-        type: 'actions', block_id: 'b', elements: [{
-          type: 'static_select', action_id: 'pick', placeholder: { type: 'plain_text', text: 'Which?' },
-          options: [{ text: { type: 'plain_text', text: 'The double' }, value: 'double' }],
-        }],
+        type: 'actions', block_id: 'b', elements: [{ type: 'button', action_id: 'pick', text: { type: 'plain_text', text: 'The double' }, value: 'double' }],
       }] });
       await w.post('/slack/press', { channel, message: message.ts, user: ann, action: 'pick', value: 'double' });
       const action = await told('action');
-      assert.deepEqual([action.type, action.selected_option.value], ['static_select', 'double']);
+      assert.deepEqual([action.type, action.value], ['button', 'double']);
       await posts({ channel }, (p) => p.id === message.ts && p.text === 'picked double');
     },
+    async 'a choice from a menu that one person sees'() {
+      await w.post('/slack/press', { channel, user: ann, action: 'pick', value: 'lead' });
+      const action = await told('action', 2);
+      assert.deepEqual([action.type, action.selected_option.value], ['static_select', 'lead']);
+      await responses((r) => r.Text === 'picked lead' && r.Replaces && r.User === ann);
+    },
     async 'a long menu asks for its options'() {
-      const { envelope } = await w.post('/slack/suggest', { channel, user: ann, action: 'many', value: 'o' });
+      const { envelope } = await w.post('/slack/suggest', { channel, user: ann, action: 'many', text: 'o' });
       assert.equal((await told('options')).value, 'o');
       const ack = await until('the options', async () => {
         const a = await w.get(`/slack/ack?envelope=${envelope}`);
@@ -173,14 +175,14 @@ function script(kind, w, { app, heard }, begin) {
 const first = await open();
 const byHand = build(first, { socketMode: true, appToken: first.env.UNDERSTUDY_SLACK_APP_TOKEN });
 const second = await open();
-const byPost = build(second, { signingSecret: secret });
+const byPost = build(second, { signingSecret: second.signingSecret });
 await play('@slack/bolt', {
   ...script('socket', first, byHand, () => byHand.app.start()),
   ...script('http', second, byPost, async () => {
     const port = await freePort();
     await byPost.app.start({ port, host: '127.0.0.1' });
     const url = `http://127.0.0.1:${port}/slack/events`;
-    await second.post('/slack/events', { url, secret }); // it asks for the challenge first
+    await second.post('/slack/events', { events: url }); // it asks for the challenge first
     const unsigned = await fetch(url, { method: 'POST', body: '{"type":"event_callback"}', headers: { 'content-type': 'application/json' } });
     assert.equal(unsigned.status, 401);
   }),

@@ -190,7 +190,7 @@ await play('@slack/web-api', {
     assert.equal(await code(web.views.update({ view_id: opened.id, hash: opened.hash, view: view('late') })), 'hash_conflict');
     assert.match(await code(web.views.update({ view_id: opened.id, view: view(long(25)) })), /invalid_arguments|view_/);
     const submitted = heard(socket, 'interactive');
-    await w.post('/slack/submit', { view: updated.id, user: ann, values: { why: { text: 'because' } } });
+    await w.post('/slack/submit', { view: updated.id, block: 'why', action: 'text', text: 'because' });
     const sent = await submitted;
     assert.equal(sent.body.type, 'view_submission');
     assert.equal(sent.body.view.state.values.why.text.value, 'because');
