@@ -33,7 +33,9 @@ type bot struct {
 	knocks   []core.Message
 	fail     []error // for the next messages
 	stuck    bool    // the store does not answer
-	waiting  int     // messages that wait for it
+	panics   bool    // a fault of ours
+	slow     time.Duration
+	waiting  int // messages that wait for it
 	reply    core.Reply
 }
 
@@ -48,6 +50,10 @@ func (b *bot) Message(ctx context.Context, m core.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.touch()
+	time.Sleep(b.slow)
+	if b.panics {
+		panic("boom")
+	}
 	if b.stuck {
 		b.waiting++
 		b.touch()
@@ -80,6 +86,9 @@ func (b *bot) Command(_ context.Context, inv core.Invocation) (core.Reply, error
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.touch()
+	if b.panics {
+		panic("boom")
+	}
 	b.commands = append(b.commands, inv)
 	if b.reply.Text == "" {
 		return core.Reply{}, errors.New("nothing to say")
