@@ -42,7 +42,7 @@ func TestSoak(t *testing.T) {
 	t.Cleanup(lead.Close)
 	t.Cleanup(double.Close)
 	s := &soak{machine: &machine{stand: newStandAt(t, lead.URL, double.URL, newDiscordTown(t), newSlackTown(t)), program: program}}
-	s.env = append(s.env, "UNDERSTUDY_LOG=warn")
+	s.env = append(s.env, "UNDERSTUDY_LOG=info")
 	s.people(min(200, max(20, int(lasts.Seconds()))))
 
 	s.start()
@@ -112,12 +112,7 @@ func (s *soak) goroutines() int {
 	_ = s.cmd.Wait() // it does not end well: it shows its stacks
 	s.cmd = nil
 	s.connected(0)
-	log, stacks, _ := strings.Cut(s.err.String()[known:], "SIGQUIT: quit\n")
-	s.Cleanup(func() {
-		if s.Failed() {
-			s.Logf("the bot said:\n%s", log)
-		}
-	})
+	_, stacks, _ := strings.Cut(s.err.String()[known:], "SIGQUIT: quit\n")
 	n := 0
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		idle := strings.Contains(stack, "net/http.(*Transport).dialConn") // how many of those there may be is limited
@@ -136,13 +131,24 @@ func (s *soak) check() (said int) {
 		answers, notices, strange := k.read()
 		s.notices += notices
 		if got, want := strings.Join(answers, " "), strings.Join(k.said, " "); got != want {
-			s.Errorf("%s %s: the answers are to\n%s, said was\n%s", k.place.name, k.id, got, want)
+			s.Errorf("%s %s: the answers are to\n%s, said was\n%s; the log has\n%s", k.place.name, k.id, got, want, s.about(k.id))
 		}
 		for _, text := range strange {
-			s.Errorf("%s %s: nobody expects %.300q", k.place.name, k.id, text)
+			s.Errorf("%s %s: nobody expects %.300q; the log has\n%s", k.place.name, k.id, text, s.about(k.id))
 		}
 	}
 	return said
+}
+
+// about is what the program logged about a thread, and its warnings.
+func (s *soak) about(thread string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s.err.String()) {
+		if strings.Contains(line, thread) || strings.Contains(line, "level=WARN") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // level is how much anonymous memory the program had when.
