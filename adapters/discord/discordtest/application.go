@@ -82,10 +82,10 @@ func (s *Server) putCommands(c *call) (int, any) {
 		}
 		list = append(list, s.commandJSON(o, id, guild))
 	}
-	if s.creates+created > maxCreates {
+	if s.creates[guild]+created > maxCreates {
 		return fail(refused(http.StatusBadRequest, 30034, "Max number of daily application command creates has been reached (200)"))
 	}
-	s.creates += created
+	s.creates[guild] += created
 	s.commands[guild] = list
 	return s.listCommands(c)
 }
@@ -102,10 +102,10 @@ func (s *Server) postCommand(c *call) (int, any) {
 	switch {
 	case len(s.commands[guild]) >= maxCommands:
 		return fail(refused(http.StatusBadRequest, 30032, "Maximum number of application commands reached (100)."))
-	case s.creates >= maxCreates:
+	case s.creates[guild] >= maxCreates:
 		return fail(refused(http.StatusBadRequest, 30034, "Max number of daily application command creates has been reached (200)"))
 	}
-	s.creates++
+	s.creates[guild]++
 	raw := s.commandJSON(o, s.newID(), guild)
 	s.commands[guild] = append(s.commands[guild], raw)
 	return http.StatusCreated, raw
@@ -191,11 +191,15 @@ func (s *Server) LeaveCommands(guild string, names ...string) {
 	}
 }
 
-// Creates is how many commands the bot has created.
+// Creates is how many commands the bot has created in all scopes.
 func (s *Server) Creates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.creates
+	all := 0
+	for _, n := range s.creates {
+		all += n
+	}
+	return all
 }
 
 // AddGuild lets the bot be in one more guild, with one text channel.

@@ -73,7 +73,7 @@ type Server struct {
 	rate         rate
 	interactions map[string]*interaction
 	commands     map[string][]json.RawMessage // by guild; "" are those for all
-	creates      int                          // of commands, today
+	creates      map[string]int               // of commands, today, by guild
 	application  application
 	starts       starts
 	beats, late  int
@@ -110,6 +110,7 @@ func Start(o Options) (*Server, error) {
 		rate:         rate{windows: map[string]*window{}},
 		interactions: map[string]*interaction{},
 		commands:     map[string][]json.RawMessage{},
+		creates:      map[string]int{},
 		sessions:     map[string]*session{},
 		open:         map[*socket]bool{},
 	}
