@@ -109,7 +109,7 @@ type providerConfig struct {
 // nothing was written.
 type modelConfig struct {
 	ID            string   `json:"id" form:"model"`
-	Input         []string `json:"input" words:"text|image"`
+	Input         []string `json:"input" words:"text|image|pdf"`
 	ContextWindow int      `json:"contextWindow" min:"1" max:"100000000"` // tokens
 }
 

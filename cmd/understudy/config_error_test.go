@@ -108,7 +108,7 @@ var configErrorCases = []struct {
 			`c.jsonc:2:54: models.providers.gw.headers.X-N: want a text without line breaks and control characters`,
 			`c.jsonc:2:82: models.providers.gw.models[1]: the model "m" is in the list already`,
 			`c.jsonc:2:95: models.providers.gw.models[2]: id is missing`,
-			`c.jsonc:2:106: models.providers.gw.models[2].input[0]: found "audio"; want one of text, image`,
+			`c.jsonc:2:106: models.providers.gw.models[2].input[0]: found "audio"; want one of text, image, pdf`,
 			`c.jsonc:2:135: models.providers.gw.models[3].contextWindow: found "big"; want a whole number from 1 to 100000000`,
 			`c.jsonc:3:48: modelPolicy.allow[3]: found "m1"; want a full model as provider/model, or the beginning of one with a "*" at the end`,
 			`c.jsonc:3:54: modelPolicy.allow[4]: found "a/*x"; want a full model as provider/model, or the beginning of one with a "*" at the end`,

@@ -32,10 +32,12 @@ type parts struct {
 	// credential, bare whether declared profiles need no secret.
 	known, keyless, bare func(string) bool
 	// unknown says why there cannot be such a model, or "".
-	unknown   func(llm.Ref) string
-	override  llm.Ref     // a model given on the command line
-	tools     []tool.Tool // beside the built-in ones
-	attempted func(core.Key, failover.Attempt)
+	unknown  func(llm.Ref) string
+	override llm.Ref // a model given on the command line
+	// transcribe writes voice messages down; nil where nobody does.
+	transcribe func(context.Context, core.Attachment) (string, error)
+	tools      []tool.Tool // beside the built-in ones
+	attempted  func(core.Key, failover.Attempt)
 	// feed hears what operators should know; nil makes one. channel finds the
 	// place that an address names; nil finds none.
 	feed     *admin.Feed

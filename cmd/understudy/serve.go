@@ -41,6 +41,12 @@ func runBot(ctx context.Context, c console, args []string) error {
 // serve runs the bot until the context ends.
 func (s *setup) serve(ctx context.Context, c console) error {
 	log := logger(c.err, s.env.Log, s.env.LogFormat)
+	transport := llm.NewTransport(nil, s.config.Timeouts.request())
+	defer transport.CloseIdle()
+	transcribe, err := s.transcriber(transport)
+	if err != nil {
+		return err
+	}
 	var kept atomic.Pointer[watchedStore]
 	feed := admin.New(nil)
 	accounts, platforms, err := s.accounts(outside{log: log, alert: feed.Hear, seen: func(ctx context.Context, platform string) (core.Seen, error) {
@@ -59,14 +65,12 @@ func (s *setup) serve(ctx context.Context, c console) error {
 		return err
 	}
 	kept.Store(&watchedStore{stores: st})
-	transport := llm.NewTransport(nil, s.config.Timeouts.request())
-	defer transport.CloseIdle()
 	h, err := build(parts{
 		config: s.config, store: kept.Load(),
 		platform: func(t core.Thread) (core.Platform, bool) { p, ok := platforms[t.Platform]; return p, ok },
 		client:   s.config.clients(transport, &script.Script{Timeouts: s.config.Timeouts.request()}), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
-		feed: feed, channel: channelOn(platforms),
+		feed: feed, channel: channelOn(platforms), transcribe: transcribe,
 		maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL), log: log,
 	})
 	if err != nil {

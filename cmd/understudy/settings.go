@@ -34,6 +34,11 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		Admin:         c.isAdmin,
 		Place:         c.manner,
 		Threads:       c.opensThreads,
+		Repost:        c.StreamingRepost,
+		SeedMessages:  c.Thread.SeedMessages,
+		MaxAttachment: int64(c.Attachments.MaxBytes),
+		PDFs:          c.pdfs,
+		Transcribe:    p.transcribe,
 		MaxToolRounds: c.MaxToolRounds,
 		TurnTimeout:   c.Timeouts.Turn,
 		ToolTimeout:   c.Timeouts.Tool,
@@ -134,13 +139,18 @@ func (c *config) declared() []auth.Declared {
 	return list
 }
 
-// sees: what the file says about a model counts before the catalogue.
-func (c *config) sees(r llm.Ref) bool {
+// sees reports whether a model reads images, and pdfs whether it reads
+// documents.
+func (c *config) sees(r llm.Ref) bool { return c.reads(r, "image") }
+func (c *config) pdfs(r llm.Ref) bool { return c.reads(r, "pdf") }
+
+// reads: what the file says about a model counts before the catalogue.
+func (c *config) reads(r llm.Ref, input string) bool {
 	if m, ok := c.model(r); ok && m.Input != nil {
-		return slices.Contains(m.Input, "image")
+		return slices.Contains(m.Input, input)
 	}
 	info, ok := llm.Lookup(r)
-	return ok && info.Images()
+	return ok && slices.Contains(info.Input, input)
 }
 
 func (c *config) window(r llm.Ref) int {
