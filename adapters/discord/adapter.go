@@ -6,21 +6,31 @@
 // what comes after it waits behind it, so that order is kept. A message may
 // reach the handler more than once (a resumed connection, the reading of what
 // was missed), always with the same inbox key. After a gap that Discord does
-// not replay, the places in which something was said are read, oldest message
-// first, within bounds. Nothing that Discord sends makes the process
-// fail; what cannot be understood is passed over.
+// not replay, and at the start, the places in which something was said are read,
+// oldest message first, by turns and within bounds. Nothing that Discord sends
+// makes the process fail; what cannot be understood is passed over.
 //
 // Who may talk is decided once, by one function, for messages, commands,
-// completions and menus alike, before anything is answered.
+// completions, menus and buttons alike, before anything is answered; a place
+// that cannot be looked up is closed. Under the policy pairing the handler says
+// whether somebody may write directly. Every interaction gets a response in
+// time, if there are not too many of them.
 //
-// Posts of one conversation leave one at a time, answers before notices. An
+// A message comes with what it replies to or forwards, as quotations, and with
+// the addresses of its files, which [Adapter.Fetch] reads from Discord's own
+// hosts. What was said in a thread before, [Adapter.Earlier] reads.
+//
+// Posts of one conversation leave one at a time, those of all no faster than
+// Discord allows, answers before notices. An
 // error says whether a post may have happened; a second post with the same
 // nonce does not make a second message within some minutes, and [Adapter.Find]
 // looks further back. No text of the bot can mention anybody.
 //
 // A message that mentions the bot in a text channel is answered in a thread of
 // its own. The thread's id is the message's, so that the conversation has its
-// key before the thread exists; the first post opens it.
+// key before the thread exists; the first post opens it. Where that is not
+// possible, or nothing can be said in a thread, its channel is told once, and
+// the operator.
 //
 // All methods are safe for concurrent use; Run is called once at a time.
 package discord

@@ -48,7 +48,7 @@ func TestCasesOfSplitting(t *testing.T) {
 		t.Parallel()
 		h := newHouse(t)
 		for _, mark := range []string{"```", "~~~", "  ```"} {
-			for size := 1900; size <= 2100; size += 3 {
+			for size := 1900; size <= 2100; size += 7 {
 				body := strings.Repeat("x = 1; y\n", size/9) + strings.Repeat("z", size%9) + "\n"
 				posts := h.shown(mark + "go\n" + body + mark + "\nend")
 				for i, p := range posts {

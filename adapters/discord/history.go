@@ -101,10 +101,7 @@ func (a *Adapter) starter(ctx context.Context, t core.Thread, before string, sai
 // worthReading reports whether a message belongs to a conversation. Of what the
 // bot itself wrote, notices and the answers to commands do not.
 func (m wireMessage) worthReading(me string) bool {
-	if !m.speech() {
-		return false
-	}
-	return m.Author.ID != me || m.Flags&flagSilent == 0 && m.Type != typeCommand && m.Type != typeMenu
+	return m.speech() && (m.Author.ID != me || m.Flags&flagSilent == 0 && m.WebhookID == "")
 }
 
 func (a *Adapter) earlier(m wireMessage, t core.Target, me string) core.Message {

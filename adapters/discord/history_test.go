@@ -38,6 +38,9 @@ func TestEarlierInAThread(t *testing.T) {
 	first := h.heard(1)
 	h.answer(first, "With flour.", true)
 	h.post(first.Target, core.PostNotice, "another model steps in", "n2", false)
+	h.guests.command = func(core.Invocation) (core.Reply, error) { return core.Reply{Text: "all is well", Public: true}, nil }
+	h.answered(h.fake.Interact(discordtest.Interaction{Channel: opener, User: "700", Command: "status"}))
+	h.await("public answer", func() bool { return len(h.fake.Posts(opener)) == 3 })
 	h.fake.Say(opener, "700", "and <#110>?")
 	h.fake.Say(opener, "700", "pinned", discordtest.OfType(6))
 	h.fake.Say(opener, "805", "beep")
@@ -71,13 +74,13 @@ func TestEarlierInAForum(t *testing.T) {
 	if got := h.earlier(m, 20); !slices.Equal(got, []string{"bob: the first message"}) {
 		t.Errorf("earlier %q", got)
 	}
-	for i := range 250 { // more than two pages
+	for i := range 120 { // more than a page
 		h.fake.Say(post, "700", fmt.Sprint(i))
 	}
 	h.fake.Say(post, "700", "<@800> still there?")
-	last := h.heard(253)
-	got := h.earlier(last, 230)
-	if len(got) != 230 || got[0] != "bob: the first message" || got[1] != "ann: 21" || got[229] != "ann: 249" {
+	last := h.heard(123)
+	got := h.earlier(last, 110)
+	if len(got) != 110 || got[0] != "bob: the first message" || got[1] != "ann: 11" || got[109] != "ann: 119" {
 		t.Errorf("%d earlier, from %q on", len(got), got[:min(2, len(got))])
 	}
 	if got := h.earlier(core.Message{ID: post, Target: m.Target}, 20); got != nil {

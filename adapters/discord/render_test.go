@@ -43,6 +43,45 @@ func TestRenderedTextFits(t *testing.T) {
 	})
 }
 
+// However long a text is, each of its posts is one that Discord takes, and
+// leaves no code block open.
+func TestPostsOfALongTextFit(t *testing.T) {
+	limits := core.Limits{MaxText: maxText, Count: utf8.RuneCountInString}
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.StringMatching("[a-z語.,!? `*|]{0,200}|> quoted [a-z ]{0,300}|- item [a-z ]{0,300}|\\|?-+(\\|-+)*\\|?|```(go)?|~~~")
+		text := "begin\n" + strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "\n")
+		for _, part := range core.Split(text, limits) {
+			shown := render(core.Post{Kind: core.PostAnswer, Text: part})
+			if n := utf8.RuneCountInString(shown); n > maxContent || strings.TrimSpace(shown) == "" {
+				t.Fatalf("a post of %d characters: %q", n, shown)
+			}
+			if open := openFence(shown); open != "" {
+				t.Fatalf("a post leaves %s open: %q", open, shown)
+			}
+		}
+	})
+}
+
+// openFence is the mark of a code block that a text begins and does not close.
+// A block without anything in it is no harm.
+func openFence(text string) string {
+	open, filled := "", false
+	for _, line := range strings.Split(text, "\n") {
+		switch mark := fenceMark(line); {
+		case mark == "" || open != "" && !(strings.HasPrefix(mark, open) && strings.Trim(line, " `~") == ""):
+			filled = filled || strings.TrimSpace(line) != ""
+		case open == "":
+			open, filled = mark, false
+		default:
+			open = ""
+		}
+	}
+	if !filled {
+		return ""
+	}
+	return open
+}
+
 func TestTyped(t *testing.T) {
 	for text, want := range map[string]bool{
 		"<@800> hi": true, "hi <@!800>": true, "<@8001>": false, "<@&800>": false, "`<@800>`": false,
