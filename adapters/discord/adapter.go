@@ -21,10 +21,10 @@
 // hosts. What was said in a thread before, [Adapter.Earlier] reads.
 //
 // Posts of one conversation leave one at a time, those of all no faster than
-// Discord allows, answers before notices. An
-// error says whether a post may have happened; a second post with the same
-// nonce does not make a second message within some minutes, and [Adapter.Find]
-// looks further back. No text of the bot can mention anybody.
+// Discord allows, answers before notices. An error says whether a post may have
+// happened; a second post with the same nonce does not make a second message
+// within some minutes, and [Adapter.Find] looks further back. No text of the bot
+// can mention anybody.
 //
 // A message that mentions the bot in a text channel is answered in a thread of
 // its own. The thread's id is the message's, so that the conversation has its

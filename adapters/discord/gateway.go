@@ -64,8 +64,11 @@ func (r *run) pause(ctx context.Context, shard int, wait time.Duration, err erro
 	}
 }
 
+// errUsedUp is why no session can be begun for hours.
+var errUsedUp = errors.New("the bot has connected as often as Discord allows in a day")
+
 // errReshard is the end of a connection for which Discord wants more shards.
-var errReshard = errors.New("Discord asks for more shards")
+var errReshard = errors.New("more shards are asked for")
 
 // connect keeps the account connected, over as many shards as Discord asks for,
 // until the context ends or Discord refuses it for good.
@@ -96,7 +99,7 @@ func (r *run) shardCount(ctx context.Context) (int, error) {
 	for failures := 0; ; failures++ {
 		info, err := r.starts.ask(ctx)
 		if err == nil {
-			return max(int(info.Shards), 1), nil
+			return int(min(max(info.Shards, 1), maxShards)), nil
 		}
 		if f := fatal(err); f != nil {
 			return 0, f
@@ -141,6 +144,7 @@ type startTurn struct {
 const (
 	infoAge    = time.Minute // what Discord said about its gateway is not asked again
 	maxReset   = 24 * time.Hour
+	maxShards  = 10000       // more guilds than Discord has bots for
 	shortReset = time.Minute // when Discord does not say when it lets sessions begin again
 )
 
@@ -223,7 +227,7 @@ func (s *starts) enter(ctx context.Context, shard int) (address string, done fun
 			<-t.held
 		})
 	}
-	if info, err = s.quota(ctx); err == nil {
+	if info, err = s.quota(ctx, shard); err == nil {
 		select {
 		case <-time.After(time.Until(t.next)):
 			return string(info.URL), done, nil
@@ -245,7 +249,7 @@ func (s *starts) turn(n int) *startTurn {
 }
 
 // quota waits until Discord lets sessions begin at all.
-func (s *starts) quota(ctx context.Context) (gatewayInfo, error) {
+func (s *starts) quota(ctx context.Context, shard int) (gatewayInfo, error) {
 	told := false
 	for {
 		info, left, err := s.fresh(ctx)
@@ -261,8 +265,8 @@ func (s *starts) quota(ctx context.Context) (gatewayInfo, error) {
 		}
 		if !told {
 			told = true
-			s.alert(fmt.Sprintf("the bot has connected as often as Discord allows in a day; it waits %v. "+
-				"Look for what makes it start so often", wait.Round(time.Second)), false)
+			s.run.stand.waits(shard, time.Now().Add(wait), errUsedUp)
+			s.alert(fmt.Sprintf("%v; it waits %v. Look for what makes it start so often", errUsedUp, wait.Round(time.Second)), false)
 		}
 		select {
 		case <-time.After(wait):

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-// The tests of discordgo's traps leave two of its goroutines behind that
+	// The tests of discordgo's traps leave two of its goroutines behind that
 	// nothing ends: an Open that hangs, and a loop that connects again for ever.
 	// The adapter opens no session of discordgo.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/bwmarrin/discordgo.(*Session).Open"),

@@ -33,9 +33,9 @@ const (
 
 // Why a connection ended, when Discord did not simply close it.
 var (
-	errAsked       = errors.New("Discord asked to connect again")
-	errInvalidated = errors.New("Discord ended the session")
-	errSilent      = errors.New("Discord did not acknowledge a heartbeat")
+	errAsked       = errors.New("a request of Discord to connect again")
+	errInvalidated = errors.New("the session was ended by Discord")
+	errSilent      = errors.New("a heartbeat was not acknowledged by Discord")
 )
 
 // shard is one connection of the account, and after its end the knowledge to

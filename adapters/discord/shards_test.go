@@ -134,6 +134,10 @@ func TestSessionsOfADayAreUsedUp(t *testing.T) {
 	h.fake.LimitStarts(discordtest.StartLimit{Remaining: 0, Reset: 500 * time.Millisecond})
 	began := time.Now()
 	h.start()
+	h.await("reason", func() bool { return strings.Contains(h.Connection().String(), "as often as Discord allows") })
+	if c := h.Connection(); c.Next.IsZero() {
+		t.Errorf("it stands at %+v", c)
+	}
 	h.connected(1)
 	if waited := time.Since(began); waited < 400*time.Millisecond || len(h.fake.Identifies()) != 1 {
 		t.Errorf("connected after %v and %d attempts", waited, len(h.fake.Identifies()))

@@ -66,6 +66,11 @@ func (s *standing) trying(n int) {
 	s.change(func() { s.legs[n].next = time.Time{} })
 }
 
+// waits notes that an attempt has to wait, and why.
+func (s *standing) waits(n int, until time.Time, err error) {
+	s.change(func() { s.legs[n].next, s.legs[n].err = until, err.Error() })
+}
+
 // down notes that a connection ended or did not come about, and when the next
 // attempt is made.
 func (s *standing) down(n int, next time.Time, err error) {
