@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -21,7 +22,7 @@ const (
 
 // Find looks for a message of ours with p's nonce in the conversation of p,
 // back to since. If there is none, a stream that was begun for p and cut off is
-// it.
+// it. Files of p that did not follow its text are sent.
 func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.Posted, bool, error) {
 	if p.Nonce == "" {
 		return core.Posted{}, false, errors.New("slack: a post without a nonce cannot be found")
@@ -35,7 +36,8 @@ func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.
 	oldest := fmt.Sprintf("%d.%06d", since.Unix(), since.Nanosecond()/1000)
 	t := p.Target.Thread
 	cursor := ""
-	var left core.Posted
+	var found, left core.Posted
+	var shared []slackgo.Message
 	for range findPages {
 		var messages []slackgo.Message
 		messages, cursor, err = a.page(ctx, t, oldest, cursor)
@@ -49,16 +51,44 @@ func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (core.
 			posted := core.Posted{ID: m.Timestamp, Linked: t.Root != "" && m.ThreadTimestamp == t.Root}
 			switch {
 			case m.Metadata.EventType == metadataType && m.Metadata.EventPayload["nonce"] == p.Nonce:
-				return posted, true, nil
+				if found = posted; len(p.Files) == 0 {
+					return found, true, nil
+				}
 			case left.ID == "" && a.left(p, m, made):
 				left = posted
 			}
+			if len(m.Files) > 0 {
+				shared = append(shared, m)
+			}
 		}
-		if cursor == "" {
+		if cursor != "" {
+			continue
+		}
+		if found.ID == "" {
 			return left, left.ID != "", nil
 		}
+		p.Files = missing(p.Files, found.ID, shared)
+		a.attach(ctx, p)
+		return found, true, nil
 	}
 	return core.Posted{}, false, fmt.Errorf("slack: looking for a post: more than %d messages since %s", findPage*findPages, since.Format(time.RFC3339))
+}
+
+// missing are those files that did not follow the message with that timestamp.
+func missing(files []core.File, after string, shared []slackgo.Message) []core.File {
+	there := map[string]int{}
+	for _, m := range shared {
+		if !stamp(m.Timestamp).time().After(stamp(after).time()) {
+			continue
+		}
+		for _, f := range m.Files {
+			there[f.Name]++
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(files), func(f core.File) bool {
+		there[f.Name]--
+		return there[f.Name] >= 0
+	})
 }
 
 // page reads one page of a thread, or of a channel outside of threads. A thread

@@ -22,6 +22,9 @@ const (
 	// metadataType marks our posts; the nonce is in its payload.
 	metadataType = "understudy_post"
 	patient      = time.Duration(math.MaxInt64)
+	// astrayTries is how often it is tried to take away what stands in the
+	// wrong place.
+	astrayTries = 3
 )
 
 // threadRef is a thread by what Slack knows it by.
@@ -105,7 +108,7 @@ func (a *Adapter) post(ctx context.Context, p core.Post, c content) (core.Posted
 		_, ts, answer, err := a.api.PostMessageWithResponseContext(ctx, t.Channel, options...)
 		m = answer
 		m.Timestamp = ts
-		return err
+		return confirmed(ts, err)
 	})
 	if err != nil {
 		return core.Posted{}, err
@@ -121,7 +124,11 @@ func (a *Adapter) post(ctx context.Context, p core.Post, c content) (core.Posted
 // thread's first message was deleted. What was meant for a few must not stand
 // before all, so it is taken away. If that fails it was posted all the same.
 func (a *Adapter) astray(ctx context.Context, t core.Thread, ts string) (core.Posted, error) {
-	if err := a.remove(ctx, t.Channel, ts); err != nil {
+	err := a.remove(ctx, t.Channel, ts)
+	for try := 1; try < astrayTries && err != nil && code(err) == "" && sleep(ctx, max(time.Second, sendError(err).RetryAfter)); try++ {
+		err = a.remove(ctx, t.Channel, ts)
+	}
+	if err != nil {
 		a.log.Warn("a reply to a deleted message stands in the channel and could not be taken away", "channel", t.Channel, "ts", ts, "error", clean(err))
 		return core.Posted{ID: ts}, nil
 	}
@@ -152,8 +159,8 @@ func (a *Adapter) Edit(ctx context.Context, id string, p core.Post) error {
 func (a *Adapter) edit(ctx context.Context, ref messageRef, p core.Post, c content) error {
 	key := gateKey{method: "chat.update"}
 	update := func(content ...slackgo.MsgOption) error {
-		_, _, _, err := a.api.UpdateMessageContext(ctx, ref.channel, ref.ts, append(content, nonce(p.Nonce))...)
-		return err
+		_, ts, _, err := a.api.UpdateMessageContext(ctx, ref.channel, ref.ts, append(content, nonce(p.Nonce))...)
+		return confirmed(ts, err)
 	}
 	return a.say(ctx, c, key, quota{a.cfg.EditEvery, 1}, rankOf(p), a.patience(p), func(content ...slackgo.MsgOption) error {
 		err := update(content...)
@@ -185,6 +192,18 @@ func (a *Adapter) say(ctx context.Context, c content, k gateKey, q quota, who ra
 // another matter: the text is to be shorter then.
 func badBlocks(code string) bool {
 	return code == "invalid_blocks" || code == "invalid_blocks_format"
+}
+
+// errUnconfirmed: the answer names no message. slack-go takes a failure without
+// a code for a success.
+var errUnconfirmed = errors.New("the answer of Slack names no message")
+
+// confirmed is the error of a request about a message, whose answer named ts.
+func confirmed(ts string, err error) error {
+	if err == nil && ts == "" {
+		return errUnconfirmed
+	}
+	return err
 }
 
 // outcome reads what came of a request. When Slack asks for time, the request's
@@ -219,9 +238,13 @@ func (a *Adapter) Delete(ctx context.Context, t core.Target, id string) error {
 // remove deletes a message. A stream is stopped first: Slack deletes none that
 // grows, and says that it is not the bot's.
 func (a *Adapter) remove(ctx context.Context, channel, ts string) error {
-	_, _, err := a.api.DeleteMessageContext(ctx, channel, ts)
+	once := func() error {
+		_, gone, err := a.api.DeleteMessageContext(ctx, channel, ts)
+		return confirmed(gone, err)
+	}
+	err := once()
 	if code(err) == "cant_delete_message" && a.halt(ctx, messageRef{channel, ts}) {
-		_, _, err = a.api.DeleteMessageContext(ctx, channel, ts)
+		err = once()
 	}
 	if code(err) == "message_not_found" {
 		return nil

@@ -21,7 +21,8 @@ const (
 )
 
 // answer brings the reply to a call to whoever made it: into the modal that was
-// acted in, else through the response URL, else by the Web API.
+// acted in, else through the response URL, else by the Web API. A response URL
+// runs out, and may not be reached; a reply that comes twice is better than none.
 func (a *Adapter) answer(ctx context.Context, c call, t core.Target, r core.Reply) error {
 	if blank(r.Text) && len(r.Menus)+len(r.Buttons) == 0 {
 		return nil
@@ -31,10 +32,10 @@ func (a *Adapter) answer(ctx context.Context, c call, t core.Target, r core.Repl
 	}
 	if c.ResponseURL != "" {
 		err := a.respond(ctx, c.ResponseURL, t.Thread.Root, inPlace(c, r), c.Type == "block_actions" && !r.Aside)
-		if !spent(err) {
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		a.log.Info("a response URL has run out", "channel", t.Thread.Channel)
+		a.log.Info("a response URL did not take a reply", "channel", t.Thread.Channel, "error", clean(err))
 	}
 	if ts := string(c.Message.TS); ts != "" && c.Type == "block_actions" && !c.Container.Ephemeral && !r.Aside {
 		return a.amend(ctx, messageRef{t.Thread.Channel, ts}, r)
@@ -49,12 +50,6 @@ func inPlace(c call, r core.Reply) core.Reply {
 		r.Public = true
 	}
 	return r
-}
-
-// spent reports whether a response URL was used too often or too late.
-func spent(err error) bool {
-	var status slackgo.StatusCodeError
-	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone) || code(err) == "used_url" || code(err) == "expired_url"
 }
 
 // respond sends a reply to a response URL: to the caller alone unless it is
@@ -102,13 +97,8 @@ func replyParts(r core.Reply, most int) []content {
 	if blank(r.Text) && len(blocks) > 0 { // Slack shows no menu without a text
 		r.Text = chooseText
 	}
-	l := core.Limits{MaxText: maxEphemeral - len(tooManyParts) - 2, Count: count, MaxParts: most}
-	texts, rest := core.SplitMost(r.Text, l)
-	if rest != "" {
-		texts[len(texts)-1] += "\n\n" + tooManyParts
-	}
 	var parts []content
-	for _, text := range texts {
+	for _, text := range pieces(r.Text, most) {
 		if c, bad := render(core.PostCommand, text); bad == nil {
 			parts = append(parts, c)
 		}
@@ -119,6 +109,16 @@ func replyParts(r core.Reply, most int) []content {
 		}
 	}
 	return parts
+}
+
+// pieces are a text in at most so many pieces that each fit where replies are
+// shown. What does not fit into them is cut off, with a mark.
+func pieces(text string, most int) []string {
+	texts, rest := core.SplitMost(text, core.Limits{MaxText: maxEphemeral - len(tooManyParts) - 2, Count: count, MaxParts: most})
+	if rest != "" {
+		texts[len(texts)-1] += "\n\n" + tooManyParts
+	}
+	return texts
 }
 
 // amend shows a reply in the place of a message of ours.
@@ -138,8 +138,8 @@ func (a *Adapter) whisper(ctx context.Context, t core.Target, r core.Reply) erro
 			if t.Thread.Root != "" {
 				content = append(content, slackgo.MsgOptionTS(t.Thread.Root))
 			}
-			_, err := a.api.PostEphemeralContext(ctx, t.Thread.Channel, t.Recipient, content...)
-			return err
+			ts, err := a.api.PostEphemeralContext(ctx, t.Thread.Channel, t.Recipient, content...)
+			return confirmed(ts, err)
 		})
 		if err != nil {
 			return err

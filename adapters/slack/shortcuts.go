@@ -62,7 +62,7 @@ func (a *Adapter) shortcut(ctx context.Context, s shortcut) {
 		}
 		a.log.Warn("a modal could not be shown; the reply comes as a message", "error", err)
 	}
-	if err := a.respond(ctx, s.Response, inv.Target.Thread.Root, run(), false); err != nil {
+	if err := a.answer(ctx, call{ResponseURL: s.Response}, inv.Target, run()); err != nil {
 		a.log.Error("the reply to a command could not be sent", "command", inv.Name, "error", clean(err))
 	}
 }

@@ -125,7 +125,7 @@ func (a *Adapter) start(ctx context.Context, p core.Post) (posted core.Posted, s
 		options = append(options, slackgo.MsgOptionRecipientUserID(t.Recipient), slackgo.MsgOptionRecipientTeamID(t.RecipientTeam))
 	}
 	_, ts, failed := a.api.StartStreamContext(ctx, t.Thread.Channel, options...)
-	if failed == nil {
+	if failed = confirmed(ts, failed); failed == nil {
 		a.works.posted(refOf(t.Thread))
 		a.streams.put(messageRef{t.Thread.Channel, ts}, stream{sent: p.Text, started: time.Now()})
 		return core.Posted{ID: ts, Linked: true}, true, nil
@@ -200,8 +200,8 @@ func (a *Adapter) extend(ctx context.Context, ref messageRef, text string) *core
 	if wait := a.gates.pass(ctx, key, q, rankLive, max(q.every, 0)); wait != nil {
 		return wait
 	}
-	_, _, err := a.api.AppendStreamContext(ctx, ref.channel, ref.ts, slackgo.MsgOptionMarkdownText(text))
-	return a.outcome(key, err)
+	_, ts, err := a.api.AppendStreamContext(ctx, ref.channel, ref.ts, slackgo.MsgOptionMarkdownText(text))
+	return a.outcome(key, confirmed(ts, err))
 }
 
 // stop ends a stream with the text and the buttons of a post under it. Done is
@@ -218,8 +218,8 @@ func (a *Adapter) stop(ctx context.Context, ref messageRef, st stream, p core.Po
 		if blocks := buttonBlocks(p.Buttons); len(blocks) > 0 {
 			options = append(options, slackgo.MsgOptionBlocks(blocks...))
 		}
-		_, _, failed := a.api.StopStreamContext(ctx, ref.channel, ref.ts, options...)
-		err = a.outcome(key, failed)
+		_, ts, failed := a.api.StopStreamContext(ctx, ref.channel, ref.ts, options...)
+		err = a.outcome(key, confirmed(ts, failed))
 	}
 	switch {
 	case err == nil:

@@ -14,6 +14,7 @@ import (
 const (
 	maxViewBlocks = 100
 	maxViewTitle  = 24
+	maxViewPieces = 3 // of the text; the sum over all blocks is limited too
 	viewTitle     = "understudy"
 	viewCallback  = "understudy"
 	loadingText   = "One moment…"
@@ -61,14 +62,15 @@ func modalOf(t core.Target, r core.Reply) (slackgo.ModalViewRequest, error) {
 	if err != nil {
 		return slackgo.ModalViewRequest{}, fmt.Errorf("slack: writing down a thread: %w", err)
 	}
-	under := actions(r)
 	if blank(r.Text) {
 		r.Text = chooseText
 	}
-	blocks := sections(r.Text)
-	if room := max(1, maxViewBlocks-len(under)); len(blocks) > room {
-		blocks = blocks[:room]
+	var blocks []slackgo.Block
+	for _, text := range pieces(r.Text, maxViewPieces) {
+		blocks = append(blocks, sections(text)...)
 	}
+	under := actions(r)
+	under = under[:min(len(under), maxViewBlocks-len(blocks))]
 	return slackgo.ModalViewRequest{
 		Type:            slackgo.VTModal,
 		Title:           plainText(viewTitle, maxViewTitle),
