@@ -100,6 +100,10 @@ func TestRefusedThreadIsSaidInTheChannel(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
+	tries := len(h.fake.Requests("POST", "/channels/100/messages/*/threads"))
+	if err := h.Working(t.Context(), m.Target, true); err != nil || len(h.fake.Requests("POST", "/channels/100/messages/*/threads")) != tries {
+		t.Errorf("typing tried to open a thread again: %v", err)
+	}
 	posts := h.fake.Posts("100")
 	if len(posts) != 1 || posts[0].Reference != id || !strings.Contains(posts[0].Content, "Create Public Threads") {
 		t.Errorf("the channel shows %+v", posts)

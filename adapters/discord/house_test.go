@@ -165,7 +165,7 @@ func everybody(c *discord.Config) { c.Allow, c.DM = []string{"*"}, discord.DMOpe
 // newHouse makes a fake and an adapter that is not started.
 func newHouse(t *testing.T, settings ...func(*discord.Config)) *house {
 	t.Helper()
-	fake, err := discordtest.Start(discordtest.Options{Inert: true})
+	fake, err := discordtest.Start(discordtest.Options{Inert: true, RespondWithin: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

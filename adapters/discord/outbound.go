@@ -187,7 +187,7 @@ func (a *Adapter) Delete(ctx context.Context, t core.Target, id string) error {
 // with the next message. It is passed over while something is being sent to the
 // conversation, so that it never shows after an answer.
 func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
-	if !on {
+	if !on || a.threads.shut(t) {
 		return nil
 	}
 	place, err := a.threads.open(ctx, t)

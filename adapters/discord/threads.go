@@ -30,6 +30,7 @@ type threads struct {
 type opening struct {
 	turn  chan struct{} // held by whoever is opening it
 	place string        // where to post to; empty until that is known
+	shut  bool          // Discord refused to open it
 	told  bool          // people were told that it cannot be opened
 }
 
@@ -82,13 +83,26 @@ func (t *threads) open(ctx context.Context, target core.Target) (string, error) 
 		return place, nil
 	}
 	place, err := t.create(ctx, target)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err != nil {
+		o.shut = sendError(err, false).Permanent
 		return "", err
 	}
-	t.mu.Lock()
 	o.place = place
-	t.mu.Unlock()
 	return place, nil
+}
+
+// shut reports whether Discord refused to open the thread of a target, which
+// only a post is worth trying again.
+func (t *threads) shut(target core.Target) bool {
+	if target.Opens == "" {
+		return false
+	}
+	o := t.opening(target.Thread.Channel)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return o.shut && o.place == ""
 }
 
 func (t *threads) create(ctx context.Context, target core.Target) (string, error) {

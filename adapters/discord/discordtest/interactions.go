@@ -203,7 +203,7 @@ type firstResponse struct {
 
 func (s *Server) callback(c *call) (int, any) {
 	i := s.interactions[c.PathValue("interaction")]
-	if i == nil || c.PathValue("token") != "itok-"+i.ID || !i.spent.IsZero() || i.callback == 0 && time.Since(i.born) > respondWithin {
+	if i == nil || c.PathValue("token") != "itok-"+i.ID || !i.spent.IsZero() || i.callback == 0 && time.Since(i.born) > s.patience {
 		return fail(refused(http.StatusNotFound, 10062, "Unknown interaction"))
 	}
 	if e := s.reachable(i); e != nil {

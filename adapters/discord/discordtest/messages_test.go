@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/adapters/discord/discordtest"
 )
@@ -272,6 +273,19 @@ func TestAServerThatWantsMentionsOff(t *testing.T) {
 	}
 	if a := c.do("POST", "/channels/100/messages", object{"content": "x"}); a.status != 400 {
 		t.Errorf("without a word about mentions: %d", a.status)
+	}
+}
+
+func TestResponsesThatComeTooLate(t *testing.T) {
+	s, err := discordtest.Start(discordtest.Options{RespondWithin: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	c := client{t, s, discordtest.DefaultToken}
+	id := c.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "ask"})
+	if a := c.do("POST", "/interactions/"+id+"/itok-"+id+"/callback", object{"type": 5}); a.Code != 10062 {
+		t.Errorf("answer %+v", a)
 	}
 }
 

@@ -17,6 +17,7 @@
 package discordtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,6 +43,9 @@ type Options struct {
 	// Inert refuses every text that does not switch all mentions off, which the
 	// platform itself would take.
 	Inert bool
+	// RespondWithin is how long the first response to an interaction is waited
+	// for; the platform's three seconds if zero.
+	RespondWithin time.Duration
 }
 
 // Server is a fake Discord with one bot account, one guild "900" with the text
@@ -66,6 +70,7 @@ type Server struct {
 	stored       map[string]File       // files by id
 	boosts       map[string]int        // by guild
 	inert        bool
+	patience     time.Duration // for first responses
 	nonces       map[string]*Message
 	requests     []*Request
 	faults       []*fault
@@ -106,6 +111,7 @@ func Start(o Options) (*Server, error) {
 		stored:       map[string]File{},
 		boosts:       map[string]int{},
 		inert:        o.Inert,
+		patience:     cmp.Or(o.RespondWithin, respondWithin),
 		nonces:       map[string]*Message{},
 		rate:         rate{windows: map[string]*window{}},
 		interactions: map[string]*interaction{},
