@@ -267,6 +267,7 @@ func whatWasDeletedIsNotAnswered(h *house) {
 	h.model("a/m1", `slow 30s text "done"`)
 	h.say("t1", "slow one")
 	oops := h.say("t1", "oops wrong text")
+	time.Sleep(time.Second)
 	running := h.say("t2", "still wanted")
 	for _, m := range []core.Message{oops, running} {
 		if err := h.bot.Change(context.Background(), core.Change{InboxKey: m.InboxKey(), Deleted: true}); err != nil {

@@ -121,7 +121,7 @@ func (b *Bot) command(ctx context.Context, set *Settings, key core.Key, place co
 	}
 	c := b.call(ctx, set, key, place, inv)
 	switch {
-	case ofThread[inv.Name] && c.opens():
+	case ofThread[inv.Name] && set.opens(place):
 		return b.carryOut(c, c.inThread, nil, nil)
 	case inv.Name == "retry":
 		return b.nativeRetry(ctx, key, inv)
@@ -227,7 +227,7 @@ func (c *call) prepare() (func(ChoiceTx) core.Reply, error) {
 		return nil, errors.New("no such command: " + c.inv.Name)
 	case cmd.Who == core.Admins && !c.admin():
 		return say(adminsOnlyText(cmd.Name)), nil
-	case ofThread[cmd.Name] && c.opens():
+	case ofThread[cmd.Name] && c.set.opens(c.place):
 		return c.inThread()
 	}
 	return commands[cmd.Name](c)

@@ -65,6 +65,9 @@ func (t *turn) failed(err, cause error) {
 	}
 	t.b.Log.Warn("a turn has no answer", "turn", t.id, "session", t.in.Session.String(), "err", err)
 	row := t.row(core.PostError, 0, t.record.Error)
+	if lost != nil && t.sel.Source == failover.FromUser && !t.set.ModelAdmins {
+		row.Post.Buttons = []core.Button{{Label: defaultLabel, Token: "/model", Value: "default"}}
+	}
 	t.end(&row)
 }
 

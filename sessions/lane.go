@@ -127,7 +127,8 @@ func (b *Bot) work(key core.Key, l *lane) {
 		}
 		in := l.queue[0]
 		l.queue = l.queue[1:]
-		if c, args, ok := core.ParseCommand(in.Message.Text); ok && c.Name != "retry" {
+		c, args, ok := core.ParseCommand(in.Message.Text)
+		if ok && (c.Name != "retry" || b.Settings().opens(placeOf(in.Message))) {
 			b.mu.Unlock()
 			b.runCommand(in.Inbound, c, args, in.dropped...)
 			continue

@@ -51,7 +51,7 @@ func (c *call) show(text, placeholder string, self step, all []option, back *ste
 		button("More", turned(pageSize))
 	}
 	if c.sess.Choice != (Choice{}) {
-		button("Use the default", step{to: chooseDefault})
+		button(defaultLabel, step{to: chooseDefault})
 	}
 	if len(all) > len(shown) {
 		text += "\n" + pageText(self.from+1, self.from+len(shown), len(all))

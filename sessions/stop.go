@@ -15,15 +15,15 @@ import (
 // maxOffered is how many threads or turns a list offers.
 const maxOffered = 5
 
-// opens reports whether the place of the call only opens threads, so that what
-// is meant to change a conversation is meant for one of them.
-func (c *call) opens() bool {
-	return c.place.Kind == core.KindChannel && c.place == c.place.Holder() && c.set.Threads != nil && c.set.Threads(c.place)
+// opens reports whether a place only opens threads, so that what is meant to
+// change a conversation is meant for one of them.
+func (s *Settings) opens(place core.Thread) bool {
+	return place.Shared() && place == place.Holder() && s.Threads != nil && s.Threads(place)
 }
 
-// cmdStop cuts off the turn that runs in the session. Where the place only opens
-// threads it is the turn in one of them that the caller started; of several the
-// caller is asked which. Admins stop all of a place at once.
+// cmdStop cuts off the turn that runs in the session. Given for a place that
+// holds threads it also means the turns in them that the caller started; of
+// several the caller is asked which. Admins stop all of a place at once.
 func cmdStop(c *call) (func(ChoiceTx) core.Reply, error) {
 	all := strings.EqualFold(c.inv.Args, "all")
 	switch {
@@ -33,14 +33,8 @@ func cmdStop(c *call) (func(ChoiceTx) core.Reply, error) {
 		return say(adminsOnlyText("stop all")), nil
 	}
 	runs := c.b.runs(func(r *running) bool {
-		t := r.in.Message.Thread()
-		switch {
-		case r.in.Session == c.key:
-			return true
-		case all:
-			return r.in.Session.Agent == c.key.Agent && t.Holder().Key() == c.place.Key()
-		}
-		return c.opens() && t.Holder().Key() == c.place.Key() && r.in.Message.Author.ID == c.inv.Author.ID
+		inside := c.place == c.place.Holder() && r.in.Message.Thread().Holder().Key() == c.place.Key()
+		return r.in.Session == c.key || inside && (all || r.in.Message.Author.ID == c.inv.Author.ID)
 	})
 	if len(runs) == 0 {
 		c.after = func() { c.b.clearWorking(c.inv.Target) }

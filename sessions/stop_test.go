@@ -119,3 +119,59 @@ func TestACommandOpensNoConversation(t *testing.T) {
 		h.expectAsked("c/m3: hello")
 	})
 }
+
+// A retry that opens a thread is for one of the caller's threads, as text too.
+func TestRetryAsAnOpener(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.set.Threads = func(core.Thread) bool { return true }
+		h.open()
+		slack := func(id, text string) {
+			t.Helper()
+			m := h.message("C1", text)
+			m.ID = id
+			m.Target = core.Target{Thread: core.Thread{Platform: "slack", Account: "main", Workspace: "T", Channel: "C1", Root: id, Kind: core.KindThread}, ReplyTo: id}
+			if err := h.bot.Message(context.Background(), m); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		slack("1.1", "what is it?")
+		slack("2.2", "!retry")
+		posts := h.place.sent()
+		last := posts[len(posts)-1]
+		expect(t, "the reply", []string{last.Text, last.Buttons[0].Label}, []string{"Conversations are held in threads here. Which one is /retry for?", "“what is it?”"})
+		h.pressed = last.Target
+		if r := h.press(last.Buttons[0].Token, last.Buttons[0].Value, "ann"); r.Text != "I’ll answer the last message again." {
+			t.Fatalf("the press says %+v", r)
+		}
+		h.expectAsked("a/m1: what is it?", "a/m1: what is it?")
+		posts = h.place.sent()
+		if last := posts[len(posts)-1]; last.Kind != core.PostAnswer || last.Target.Thread.Root != "1.1" {
+			t.Fatalf("it was answered as %+v", last)
+		}
+	})
+}
+
+// Under a strict failure stands the way out.
+func TestButtonOfAStrictFailure(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		h.command("t1", "model c/m3", "ann")
+		h.model("c/m3", broke, broke)
+		h.say("t1", "hi")
+		posts := h.place.sent()
+		if len(posts) != 1 || len(posts[0].Buttons) != 1 {
+			t.Fatalf("there is %+v", posts)
+		}
+		b := posts[0].Buttons[0]
+		if r := h.press(b.Token, b.Value, "bob"); b.Label != "Use the default" || !r.Aside || r.Text != "This thread uses the default model again: a/m1." {
+			t.Fatalf("%+v leads to %+v", b, r)
+		}
+		h.model("a/m1", broke, broke)
+		h.model("b/m2", broke, broke)
+		h.say("t1", "hi")
+		if posts := h.place.sent(); len(posts) != 2 || len(posts[1].Buttons) != 0 {
+			t.Fatalf("without a choice there is %+v", posts)
+		}
+	})
+}

@@ -33,6 +33,7 @@ const (
 	choosePickText     = "Choose another model below, or with `/model` and its name."
 	modelsPickText     = "You can choose one of these:"
 	anyProfileText     = "any"
+	defaultLabel       = "Use the default"
 	helpHeadText       = "You can talk to me in this thread, or give a command (`!command` works as well):"
 	modelUsageText     = "Write `/model provider/model`, an alias, a number from `/models`, `@profile` to use one credential only, or `default`."
 	chooseHintText     = "Choose with `/model` and a name or number; `/model default` goes back."
@@ -190,8 +191,11 @@ func unknownProfileText(provider, word string, have []string) string {
 // chosenText confirms a choice.
 func chosenText(c *call, next Choice, now selected) string {
 	where := "This thread"
-	if c.place.Kind == core.KindChannel {
+	switch {
+	case c.place.Kind == core.KindChannel:
 		where = "This channel, and every new thread in it,"
+	case c.place != c.inv.Target.Thread: // given as the opener of a thread
+		where = "This conversation, and every new thread in it,"
 	}
 	if next.Model == (llm.Ref{}) && next.Lock == "" {
 		return fmt.Sprintf("%s uses the default model again: %s.", where, now.Model)

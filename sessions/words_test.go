@@ -57,12 +57,16 @@ func TestWords(t *testing.T) {
 	choose := func(label string, kind core.Kind, fallbacks []llm.Ref, next Choice, now selected) {
 		set := &Settings{Agents: map[string]Agent{"main": {Policy: failover.Policy{Defaults: failover.Models{Primary: a1, Fallbacks: fallbacks}}}}}
 		c := &call{set: set, key: core.Key{Agent: "main"}, inv: core.Invocation{Native: true}}
-		c.place.Kind = kind
+		c.place.Kind, c.inv.Target.Thread.Kind = kind, kind
+		if kind == core.KindDirect {
+			c.inv.Target.Thread.Root = "1.2"
+		}
 		put(label, chosenText(c, next, now))
 	}
 	plain := selected{a1, failover.FromDefault, ""}
 	user := Choice{Model: b2, Source: failover.FromUser}
 	choose("chosen", core.KindThread, nil, user, selected{b2, failover.FromUser, ""})
+	choose("chosen by the opener of a thread", core.KindDirect, nil, user, selected{b2, failover.FromUser, ""})
 	choose("chosen in a channel", core.KindChannel, nil, user, selected{b2, failover.FromUser, ""})
 	user.Lock = "b:key"
 	choose("chosen with a profile", core.KindThread, nil, user, selected{b2, failover.FromUser, "b:key"})

@@ -94,11 +94,12 @@ func (c *config) manner(t core.Thread) sessions.Manner {
 	}
 }
 
-// opensThreads reports whether messages in a channel are answered in threads.
+// opensThreads reports whether messages in a shared place are answered in
+// threads.
 func (c *config) opensThreads(t core.Thread) bool {
 	switch t.Platform {
 	case "discord":
-		return c.Thread.Auto
+		return c.Thread.Auto && t.Kind == core.KindChannel
 	case "slack":
 		return c.replyTo(t) != "off"
 	}
