@@ -219,6 +219,22 @@ func TestInteractionsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
+// A resumed connection may tell of the same interaction again.
+func TestInteractionsAreCarriedOutOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "new"})
+	h.answered(id)
+	h.fake.Dispatch("INTERACTION_CREATE", map[string]any{"id": id, "type": 2, "token": "itok-" + id, "application_id": discordtest.ApplicationID,
+		"channel_id": "100", "guild_id": "900", "member": map[string]any{"user": map[string]any{"id": "700"}},
+		"data": map[string]any{"name": "new"}})
+	h.await("second response", func() bool { return len(h.fake.Requests("POST", "/interactions/*/*/callback")) == 2 })
+	h.answered(h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "help"}))
+	if calls := h.called(); len(calls) != 2 || calls[1].Name != "help" {
+		t.Errorf("commands %+v", calls)
+	}
+}
+
 func TestLostAnswersAreLoggedWithoutTokens(t *testing.T) {
 	t.Parallel()
 	h := open(t)
