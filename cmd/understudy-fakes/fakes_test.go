@@ -134,6 +134,7 @@ func TestBadOrders(t *testing.T) {
 		{"POST", "/say", `{"platform": "slack", "text": "hello", "txet": ""}`},
 		{"POST", "/fault", `{"platform": "slack", "request": "chat.update"}`},
 		{"POST", "/fault", `{"platform": "slack", "status": 500}`},
+		{"POST", "/fault", `{"platform": "discord", "request": "POST /x", "error": "ratelimited"}`},
 		{"POST", "/fault", `{"platform": "discord", "request": "typing", "status": 500}`},
 		{"GET", "/posts?platform=irc", ""},
 		{"GET", "/posts?platform=discord&channel=1", ""},
@@ -148,6 +149,13 @@ func TestBadOrders(t *testing.T) {
 		{"POST", "/discord/refuse", `{"channel": "100", "lacks": "money"}`},
 		{"POST", "/slack/slash", `{"channel": "C1", "command": "/model"}`},
 		{"POST", "/slack/press", `{"channel": "C1", "action": "a"}`},
+		{"POST", "/slack/press", `{"channel": "C0CHAN", "message": "1.000001", "action": "a"}`},
+		{"POST", "/slack/shortcut", `{"channel": "C0CHAN", "message": "1.000001", "callback": "status"}`},
+		{"POST", "/slack/submit", `{"view": "V1"}`},
+		{"POST", "/slack/suggest", `{"channel": "C1"}`},
+		{"POST", "/slack/assistant", `{"channel": "C1"}`},
+		{"POST", "/slack/events", `{"events": "http://127.0.0.1:1/"}`},
+		{"POST", "/slack/refuse", `{"channel": "C1"}`},
 		{"POST", "/slack/break", `{"how": "gently"}`},
 	} {
 		if status := h.order(t, c.method, c.path, c.body, nil); status != http.StatusBadRequest {

@@ -20,43 +20,57 @@
 //	POST /say       {"platform": "discord", "text": "@understudy hello"} says it
 //	                as Ann in the first channel, and returns its id and the
 //	                thread that it opens; "channel", "thread" and "user" say
-//	                where else and who else. It waits for the bot to connect
+//	                where else and who else, "file" {"name", "mime", "text"} is
+//	                attached. It waits for the bot to connect
 //	GET  /posts     ?platform=slack&thread=…: the bot's posts there; "channel"
 //	                says where else, "atLeast" waits for so many
 //	POST /fault     {"platform": "slack", "request": "chat.postMessage",
 //	                "status": 503} spoils the answer to the next such request, on
-//	                Discord to "POST /channels/*/messages". "retryAfter" seconds
-//	                make it a 429. "perform" carries the request out all the
+//	                Discord to "POST /channels/*/messages". On Slack "error" is
+//	                one of its codes. "retryAfter" seconds make it a 429. "perform" carries the request out all the
 //	                same; so do "drop", which cuts the connection in place of
 //	                answering, and "hold", which never answers
 //	GET  /requests  ?platform=…: what the bot asked the platform, in order
 //	     /lead/…, /second/…: the provider's own remote control, see package
 //	                llmtest: queue, open, requests, counts
 //
-// And what only one of the platforms knows; users and channels are ids:
+// What only one of the platforms knows has its name in front:
 //
 //	POST /discord/interact  {"channel": "100", "user": "700", "command": "status",
-//	                        "options": {}} gives a native command and returns its
-//	                        id; with "type": "complete", "menu", "button" or
-//	                        "modal" it is something else, with "customId",
-//	                        "values" and the "message" that it happens in
-//	GET  /discord/answer    ?id=…: what the bot answered to that until now
-//	POST /discord/break     {"how": "drop"}: cuts the connection; "close" does it
-//	                        politely, "reconnect" asks the bot to do it, "resume"
-//	                        and "invalidate" say whether the session lives on.
-//	                        "meanwhile" is something to say before it is back
-//	POST /discord/refuse    {"code": 4014} closes whoever connects with that code,
-//	                        0 lets the bot in again; {"channel": "100", "lacks":
-//	                        "view"} takes a permission away: view, post, thread, or
-//	                        none of them
-//	POST /slack/slash       {"channel": "C0CHAN", "user": "U0USER", "command":
-//	                        "/model", "text": ""} gives a native command
-//	POST /slack/press       {"channel": …, "user": …, "action": …, "value": …}
-//	                        chooses from a menu, in a "thread"
-//	GET  /slack/responses   what one person alone was shown, and what came to
-//	                        response addresses
-//	POST /slack/break       {"how": "drop"}, or the reason of a disconnect:
-//	                        warning, refresh_requested, link_disabled
+//	                "options": {}} gives a native command and returns its id;
+//	                with "type" complete, menu, button or modal it is something
+//	                else, with "customId", "values" and the "message" of it
+//	GET  /discord/answer  ?id=…: what the bot answered to that until now
+//	POST /discord/break   {"how": "drop"} cuts the connection; close does it
+//	                politely, reconnect asks the bot to do it, resume and
+//	                invalidate say whether its session lives on. "meanwhile" is
+//	                something to say before it is back
+//	POST /discord/refuse  {"content": false} turns Message Content Intent off for
+//	                whoever connects; {"code": 4004} closes them with that code;
+//	                {"channel": "100", "lacks": "view"} takes a permission away:
+//	                view, post, thread. Without a value all is well again
+//	POST /slack/slash     {"channel": "C0CHAN", "user": "U0USER", "command":
+//	                "/model", "text": ""} gives a native command
+//	POST /slack/press     {"channel", "user", "action", "value"} chooses from a
+//	                menu that only this user sees, with "thread" in there; with
+//	                "message" it clicks a button of that message
+//	POST /slack/shortcut  {"channel", "user", "message", "callback"}: a command
+//	                from the menu of a message
+//	POST /slack/suggest   {"channel", "user", "action", "text"}: typing in a menu
+//	POST /slack/submit    {"view", "block", "action", "text"}: sending a form
+//	POST /slack/assistant {"channel": "D0DM", "user": "U0USER"} opens the app's
+//	                pane and returns its thread
+//	GET  /slack/responses what one person alone was shown, and what came to
+//	                response addresses
+//	GET  /slack/ack       ?envelope=…: what an acknowledgement said
+//	GET  /slack/status    ?channel=…&thread=…: the status line there
+//	POST /slack/break     {"how": "drop"}, or the reason of a disconnect: warning,
+//	                refresh_requested, link_disabled, too_many_websockets
+//	POST /slack/refuse    {"reason": "link_disabled"} greets whoever connects with
+//	                that; {"channel": "C0TWO"} takes the bot out of a channel
+//	POST /slack/scopes    {"without": ["users:read"]} takes scopes away
+//	POST /slack/events    {"events": "http://…"} sends all over HTTP from now on,
+//	                signed with the secret that was printed
 //
 // For example, a fallback with its notice:
 //

@@ -155,7 +155,8 @@ type trouble struct {
 	// method and the path, in which * stands for any segment.
 	Request    string
 	Status     int
-	RetryAfter int // seconds; makes it a 429
+	Error      string // Slack's code; its requests fail with status 200
+	RetryAfter int    // seconds; makes it a 429
 	Drop       bool
 	Hold       bool
 	Perform    bool
@@ -169,8 +170,8 @@ func (w *world) fault(_ context.Context, o trouble) (any, error) {
 	if o.Request == "" {
 		return nil, errors.New("the request is missing: name the one that is to fail")
 	}
-	if o.Status == 0 && o.RetryAfter == 0 && !o.Drop && !o.Hold {
-		return nil, errors.New("it must have a status, retryAfter, drop or hold")
+	if o.Status == 0 && o.Error == "" && o.RetryAfter == 0 && !o.Drop && !o.Hold {
+		return nil, errors.New("it must have a status, error, retryAfter, drop or hold")
 	}
 	return struct{}{}, p.fail(o)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,6 +81,9 @@ func discordPlatform(s *discordtest.Server) platform {
 			if !ok {
 				return fmt.Errorf("the request is %q; it must be a method and a path, such as %q", o.Request, "POST /channels/*/messages")
 			}
+			if o.Error != "" {
+				return errors.New("only Slack has errors that are words")
+			}
 			if o.Hold || o.Drop {
 				h := s.Hold(method, path)
 				if !o.Hold {
@@ -125,7 +129,7 @@ func slackPlatform(s *slacktest.Server) platform {
 			return all
 		},
 		fail: func(o trouble) error {
-			f := slacktest.Fault{Status: o.Status, RetryAfter: o.RetryAfter, Drop: o.Drop, Perform: o.Perform || o.Drop || o.Hold}
+			f := slacktest.Fault{Error: o.Error, Status: o.Status, RetryAfter: o.RetryAfter, Drop: o.Drop, Perform: o.Perform || o.Drop || o.Hold}
 			if o.Hold {
 				f.Hold = make(chan struct{}) // until the client or this process ends
 			}

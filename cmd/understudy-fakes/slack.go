@@ -22,6 +22,7 @@ func (w *world) slackOrders(mux *http.ServeMux) {
 	mux.HandleFunc("POST /slack/assistant", take(w.assistant))
 	mux.HandleFunc("POST /slack/events", take(w.subscribe))
 	mux.HandleFunc("POST /slack/scopes", take(w.limited))
+	mux.HandleFunc("POST /slack/refuse", take(w.refuseSlack))
 	mux.HandleFunc("POST /slack/break", take(w.breakSlack))
 	mux.HandleFunc("GET /slack/responses", func(rw http.ResponseWriter, _ *http.Request) {
 		answer(rw)(w.slack.Responses(), nil)
@@ -141,4 +142,16 @@ func (w *world) breakSlack(_ context.Context, o breakage) (any, error) {
 		how[reason] = func() { w.slack.Disconnect(reason) }
 	}
 	return struct{}{}, w.disturb("slack", how, o)
+}
+
+func (w *world) refuseSlack(_ context.Context, o struct{ Reason, Channel string }) (any, error) {
+	if o.Channel == "" {
+		w.slack.Refuse(o.Reason)
+		return struct{}{}, nil
+	}
+	if err := w.slackHas(o.Channel, ""); err != nil {
+		return nil, err
+	}
+	w.slack.Expel(o.Channel)
+	return struct{}{}, nil
 }
