@@ -108,8 +108,8 @@ func TestStanding(t *testing.T) {
 
 func TestCasesConnection(t *testing.T) {
 	t.Run("p088", func(t *testing.T) {
-		t.Run("quiet", TestQuietSocketIsKept)
-		t.Run("silent", TestSilentSocketIsGivenUp)
+		t.Run("quiet", quietSocketIsKept)
+		t.Run("silent", silentSocketIsGivenUp)
 	})
 	t.Run("p089", func(t *testing.T) {
 		r := plainly(t)

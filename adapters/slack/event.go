@@ -52,6 +52,8 @@ func (a *Adapter) event(ctx context.Context, p payload) error {
 		return a.said(ctx, p)
 	case "app_mention":
 		return a.message(ctx, p)
+	case "assistant_thread_started":
+		return a.opened(ctx, p)
 	case "agent_session_stopped":
 		return a.stopped(ctx, p)
 	case "app_uninstalled", "tokens_revoked":
@@ -94,9 +96,13 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 	case v == stranger:
 		return a.knock(ctx, a.compose(ctx, t, who, ev, id))
 	}
-	a.recall.heard(t)
 	rule := a.requireMention(t)
 	addressed := ev.Type == "app_mention" || t.Kind == core.KindDirect || rule == MentionNever || ev.mentions(a.me.user)
+	if addressed {
+		a.recall.heard(t)
+	} else {
+		a.recall.overheard(t)
+	}
 	if !addressed && !(ev.inThread() && rule != MentionAlways && !ev.toSomebodyElse()) {
 		return nil
 	}
@@ -107,6 +113,7 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 		_, _, addressed = core.ParseCommand(m.Text)
 	}
 	m.Addressed = addressed
+	a.entitle(ctx, t, m.Text)
 	return a.handler.Message(ctx, m)
 }
 

