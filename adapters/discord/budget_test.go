@@ -163,7 +163,7 @@ func scriptedREST(answer func(*http.Request) (int, string, http.Header)) *rest {
 func TestGuardAgainstAskingInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		r := scriptedREST(func(q *http.Request) (int, string, http.Header) {
+		answers := scripted{func(q *http.Request) (int, string, http.Header) {
 			asked++
 			switch {
 			case strings.HasSuffix(q.URL.Path, "/users/@me"):
@@ -174,9 +174,14 @@ func TestGuardAgainstAskingInVain(t *testing.T) {
 				return 429, `{"message":"slow","retry_after":0.1}`, http.Header{"X-Ratelimit-Scope": {"shared"}}
 			}
 			return 403, "<html>no</html>", nil
-		})
+		}}
 		var told []string
-		r.guard.tell = func(text string, over bool) { told = append(told, fmt.Sprint(over)) }
+		a, err := New(Config{Token: core.NewSecret("x"), Allow: []string{"*"}, Rate: 1 << 20, HTTP: &http.Client{Transport: answers},
+			Alert: func(a core.Alert) { told = append(told, fmt.Sprint(a.Kind, " ", a.Over)) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := a.rest
 		do := func(method, path string) error {
 			_, err := r.do(t.Context(), method, path, nil)
 			return err
@@ -209,13 +214,13 @@ func TestGuardAgainstAskingInVain(t *testing.T) {
 		if err := do("GET", "channels/3"); !errors.As(err, &limited) || limited.status != 429 || limited.retryAfter <= 0 {
 			t.Errorf("near the ban: %v", err)
 		}
-		if r.guard.invalid != invalidMost || !slices.Equal(told, []string{"false"}) {
+		if r.guard.invalid != invalidMost || !slices.Equal(told, []string{"requests false"}) {
 			t.Errorf("%d invalid answers, told %v", r.guard.invalid, told)
 		}
 		time.Sleep(invalidTime)
 		asked = 0
 		_ = do("POST", "channels/1/messages")
-		if asked != 1 || !slices.Equal(told, []string{"false", "true"}) {
+		if asked != 1 || !slices.Equal(told, []string{"requests false", "requests true"}) {
 			t.Errorf("after ten minutes: asked %d times, told %v", asked, told)
 		}
 		asked = 0

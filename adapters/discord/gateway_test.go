@@ -121,6 +121,43 @@ func TestWhatEndsASession(t *testing.T) {
 	}
 }
 
+// An address for resumptions that leads nowhere is given up after some attempts,
+// the session is not.
+func TestResumeAddressThatIsDead(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.fake.ResumeAt("ws://127.0.0.1:1")
+	h.start()
+	h.await("connection", h.Ready)
+	h.fake.DropAll()
+	h.await("second attempt", func() bool { return len(h.fake.Identifies()) > 1 && h.Ready() })
+	if id := h.fake.Identifies()[1]; !id.Resume || strings.TrimSuffix(id.Path, "/") != "/gateway" {
+		t.Errorf("attempt %+v", id)
+	}
+	if n := strings.Count(h.log.String(), "connecting again"); n != 4 {
+		t.Errorf("%d attempts failed", n)
+	}
+}
+
+// An address that the operator has set is used for everything.
+func TestGatewayAddressThatIsSet(t *testing.T) {
+	t.Parallel()
+	var address string
+	h := newHouse(t, func(c *discord.Config) {
+		address = "ws" + strings.TrimSuffix(strings.TrimPrefix(c.APIURL, "http"), "/api") + "/gateway/by-hand"
+		c.GatewayURL = address
+	})
+	h.start()
+	h.await("connection", h.Ready)
+	h.fake.DropAll()
+	h.await("second attempt", func() bool { return len(h.fake.Identifies()) > 1 && h.Ready() })
+	for i, id := range h.fake.Identifies() {
+		if id.Path != "/gateway/by-hand" || id.Resume != (i == 1) {
+			t.Errorf("attempt %d: %+v", i, id)
+		}
+	}
+}
+
 // A session that cannot be resumed, whatever is tried, is given up.
 func TestResumeThatNeverWorks(t *testing.T) {
 	t.Parallel()

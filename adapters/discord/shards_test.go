@@ -220,3 +220,19 @@ func TestBusyChannelStarvesNobody(t *testing.T) {
 		}
 	}
 }
+
+// What was said in a channel is read up to a bound, of which the log tells; what
+// is said afterwards is heard.
+func TestFloodDuringAGap(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *discord.Config) { c.Seen = seen(core.Seen{At: time.Now().Add(-time.Minute)}) })
+	for i := range 520 {
+		h.fake.Say("100", "700", fmt.Sprintf("<@800> %d", i))
+	}
+	h.start()
+	h.await("end of the reading", func() bool { return strings.Contains(h.log.String(), "the rest is passed over") })
+	h.fake.Say("100", "700", "<@800> live")
+	if m := h.heard(501); m.Text != "live" {
+		t.Errorf("after the bound %q was heard", m.Text)
+	}
+}

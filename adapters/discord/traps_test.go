@@ -203,6 +203,43 @@ func TestTrapUnknownComponent(t *testing.T) {
 	}
 }
 
+// The same with the message that a button stands in: its handler gets an empty
+// interaction, which cannot be answered. The adapter answers it.
+func TestTrapUnknownComponentOfAButton(t *testing.T) {
+	h := alone(t)
+	s := h.library()
+	seen := make(chan *discordgo.InteractionCreate, 10)
+	s.AddHandler(func(_ *discordgo.Session, i *discordgo.InteractionCreate) { seen <- i })
+	if err := s.Open(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h.start()
+	h.await("connections", func() bool { return h.fake.Connected() == 2 })
+	id := h.fake.Interact(discordtest.Interaction{Type: discordtest.ComponentInteraction, Channel: "100", User: "700",
+		CustomID: "pick:token value", Raw: map[string]any{"message": map[string]any{"id": "600", "channel_id": "100",
+			"components": []map[string]any{{"type": 99}}}}})
+	if i := <-seen; i.Interaction != nil && i.ID != "" {
+		t.Errorf("discordgo: %+v", i.Interaction)
+	}
+	h.await("answer", func() bool { return h.fake.Answer(id).Callback != 0 })
+}
+
+// A connection that says nothing any more: discordgo waits for five heartbeats,
+// the adapter for one (TestResume, "goes silent").
+func TestTrapSilence(t *testing.T) {
+	h := alone(t)
+	h.fake.Heartbeat(100 * time.Millisecond)
+	h.opened()
+	began := time.Now()
+	h.fake.Mute(true)
+	h.await("end of the connection", func() bool { return h.fake.Connected() == 0 })
+	if took := time.Since(began); took < 400*time.Millisecond {
+		t.Errorf("discordgo notices after %v: it took five heartbeats before", took)
+	}
+	h.fake.Mute(false)
+}
+
 // Time that is up: discordgo sleeps through a 429 whatever its context says, and
 // then succeeds, so that whoever gave up and sent it again has it twice.
 func TestTrapContextAnd429(t *testing.T) {

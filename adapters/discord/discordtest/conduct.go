@@ -13,6 +13,7 @@ type conduct struct {
 	heartbeat  time.Duration // interval stated in hello
 	reconnects int           // so many connections get op 7 as their first packet
 	replay     int           // so many events too many are replayed on a resume
+	resume     string        // where sessions are said to be resumed; as usual if empty
 	mute       bool          // say nothing any more, not even acks
 }
 
@@ -119,6 +120,9 @@ func (s *Server) Heartbeats() (beats, late int) {
 	defer s.mu.Unlock()
 	return s.beats, s.late
 }
+
+// ResumeAt names another address for resumptions in coming greetings.
+func (s *Server) ResumeAt(address string) { s.behave(func(c *conduct) { c.resume = address }) }
 
 // Mute lets connections stand open and says nothing on them, not even acks.
 func (s *Server) Mute(on bool) { s.behave(func(c *conduct) { c.mute = on }) }

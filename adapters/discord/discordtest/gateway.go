@@ -1,6 +1,7 @@
 package discordtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net"
@@ -240,7 +241,7 @@ func (s *Server) beginSession(c *socket, id Identify) {
 		}
 	}
 	n.dispatch("READY", object{"v": 10, "user": s.userJSON(BotID), "guilds": guilds, "session_id": n.id,
-		"resume_gateway_url": s.gateway + "/resume", "private_channels": []object{}, "user_settings": object{},
+		"resume_gateway_url": cmp.Or(s.conduct.resume, s.gateway+"/resume"), "private_channels": []object{}, "user_settings": object{},
 		"session_type": "normal", "relationships": []object{}, "presences": []object{}, "_trace": []string{"fake"},
 		"application": object{"id": ApplicationID, "flags": s.application.flags()}, "shard": []int{id.Shard, id.Shards}})
 	for _, g := range s.guilds {
