@@ -12,12 +12,14 @@ import (
 // link, mention, emoji, code span or character that fits into a post itself. A
 // fenced code block that is cut is closed at the end of one part and opened
 // again, with its language, at the start of the next; one that the text leaves
-// open is closed at the end.
+// open is closed at the end. So is a code span that fits into no post. A part
+// that starts inside a quote or an item of a list starts with its marker.
 //
-// The parts without the fence lines added here, joined, are the text. Only a
-// stretch of white space or bare fence lines that would be a post of its own
-// is left out. A text of nothing but white space has no parts. The time taken
-// grows with the length of the text.
+// The parts without what is added here, joined, are the text. Only a stretch of
+// white space or bare fence lines that would be a post of its own is left out,
+// and the indentation, or marker of a quote, in whose place a marker stands. A
+// text of nothing but white space has no parts. The time taken grows with the
+// length of the text.
 func Split(text string, l Limits) []string {
 	l.MaxParts = 0
 	parts, _ := SplitMost(text, l)
@@ -43,8 +45,8 @@ func SplitMost(text string, l Limits) (parts []string, rest string) {
 		if l.MaxParts > 0 && len(parts) == l.MaxParts {
 			return parts, c.head() + text[c.at:]
 		}
-		if part := c.next(); part != "" {
-			parts = append(parts, part)
+		if p, ok := c.next(); ok {
+			parts = append(parts, c.show(p))
 		}
 	}
 	if len(parts) == 0 && c.count(text) <= c.most {
@@ -62,33 +64,29 @@ func Cut(text string, l Limits) (part, open string, at int) {
 	}
 	c := newCutter(text, l)
 	c.findSpans()
-	for c.at < len(text) && part == "" {
-		part = c.next()
+	for c.at < len(text) {
+		if p, ok := c.next(); ok {
+			return c.show(p), c.head(), c.at
+		}
 	}
-	return part, c.head(), c.at
+	return "", "", len(text)
 }
 
-// Resume is how a text goes on that Cut cut: open goes before rest[from:]. A
-// block that was cut right before its closing line is over with it.
+// Resume is how a text goes on that Cut cut: head goes before rest[from:]. A
+// block that was cut right before its closing line is over with it, and a quote
+// or item that was cut at the end of its line with that line.
 func Resume(open, rest string) (head string, from int) {
 	_, marker := container(open)
-	line, _, _ := strings.Cut(rest, "\n")
-	if _, end := container(line); run(marker) != "" && closes(end, run(marker)) {
+	line, _, more := strings.Cut(rest, "\n")
+	_, end := container(line)
+	switch mark := run(marker); {
+	case mark != "" && closes(end, mark):
 		return "", min(len(rest), len(line)+1)
+	case mark == "" && line == "" && more:
+		return "", 0
 	}
 	return open, 0
 }
-
-// The kinds of places to cut, the better ones higher.
-const (
-	cutNever = iota // where a cut would break or make a fence
-	cutAnywhere
-	cutSpace
-	cutSentence
-	cutLine
-	cutBlock
-	cutKinds
-)
 
 // cutter cuts one text from front to back.
 type cutter struct {
@@ -98,13 +96,23 @@ type cutter struct {
 	place
 }
 
-// place is an offset of the text with the fences and spans that do not end
-// before it.
+// place is an offset of the text with what does not end before it.
 type place struct {
 	at     int
 	fences []fence
 	spans  []span
+	lines  []line
+	codes  []code
 }
+
+// piece is a part: a stretch of the text, and what goes before and after it.
+type piece struct {
+	head, foot string
+	from, to   int
+}
+
+// show is the text of a part.
+func (c *cutter) show(p piece) string { return p.head + c.text[p.from:p.to] + p.foot }
 
 func newCutter(text string, l Limits) *cutter {
 	c := &cutter{text: text, most: l.MaxText, count: l.Count}
@@ -122,6 +130,12 @@ func (p *place) move(to int) {
 	}
 	for len(p.spans) > 0 && p.spans[0].end <= to {
 		p.spans = p.spans[1:]
+	}
+	for len(p.lines) > 0 && p.lines[0].end <= to {
+		p.lines = p.lines[1:]
+	}
+	for len(p.codes) > 0 && p.codes[0].end <= to {
+		p.codes = p.codes[1:]
 	}
 }
 
@@ -147,27 +161,32 @@ func (c *cutter) findSpans() {
 		from = f.end
 	}
 	c.spans = append(c.spans, spans(c.text[from:], from)...)
+	c.codes = c.longCodes()
 	c.spans = slices.DeleteFunc(c.spans, func(s span) bool { return c.count(c.text[s.start:s.end]) > c.most })
+	c.lines = c.markedLines()
 }
 
 // head is what goes before a part that starts at the place: the line that
-// opens a fence again.
+// opens a fence again, or the marker of a quote or item, and of a code span.
 func (c *cutter) head() string {
 	f := c.fence()
 	switch {
 	case f == nil || c.at == f.end && c.at < len(c.text):
-		return ""
+		return c.marker() + c.ticks()
 	case c.text[c.at-1] != '\n':
 		return f.open + "\n" + f.quote
 	}
 	return f.open + "\n"
 }
 
-// foot is what goes after a part that ends at p: the line that closes a fence.
+// foot is what goes after a part that ends at p: the line that closes a fence,
+// or the end of a code span.
 func (c *cutter) foot(p place) string {
 	f := p.fence()
 	switch {
-	case f == nil || p.at == len(c.text) && c.blank(f.body, p.at):
+	case f == nil:
+		return p.ticks()
+	case p.at == len(c.text) && c.blank(f.body, p.at):
 		return ""
 	case c.text[p.at-1] != '\n':
 		return "\n" + f.close
@@ -175,24 +194,22 @@ func (c *cutter) foot(p place) string {
 	return f.close
 }
 
-// next cuts one part off. It is empty if there would be nothing to see in it.
-func (c *cutter) next() string {
-	head, start, visible := c.head(), c.place, false
+// next cuts one part off; ok is false if there is nothing to see in it.
+func (c *cutter) next() (_ piece, ok bool) {
+	head, start := c.head(), c.place
 	for most := c.most; ; {
 		end := c.find(most - c.count(head))
-		part := head + c.text[start.at:end.at] + c.foot(end)
-		over := c.count(part) - c.most
+		p := piece{head, c.foot(end), start.at, end.at}
+		over := c.count(c.show(p)) - c.most
 		if over > 0 && most > 1 {
 			// The whole counts for more than its pieces do: aim lower.
 			most -= max(over, most/8, 1)
 			continue
 		}
-		visible = c.visible(end.at)
+		visible := c.visible(end.at)
 		c.place = end
-		if !visible {
-			return ""
-		}
-		return part
+		c.skip()
+		return p, visible
 	}
 }
 
@@ -214,196 +231,4 @@ func (c *cutter) visible(end int) bool {
 
 func (c *cutter) blank(start, end int) bool {
 	return start >= end || strings.TrimLeftFunc(c.text[start:end], unicode.IsSpace) == ""
-}
-
-// find is where a part ends that starts at the cutter's place and may cost
-// budget. It is always farther on.
-func (c *cutter) find(budget int) place {
-	var last [cutKinds]place // the last place of each kind that fits
-	var late [cutKinds]bool  // whether it leaves the part more than half full
-	here, used := c.place, 0
-	for here.at < len(c.text) {
-		end, whole := c.unit(here)
-		then := here
-		then.move(end)
-		cost := c.count(c.text[here.at:end])
-		fits := used+cost+c.count(c.foot(then)) <= budget
-		if used+cost > budget || end == len(c.text) && !fits {
-			return c.choose(last, late, here, whole, end, budget-used)
-		}
-		here, used = then, used+cost
-		if fits {
-			kind := c.kind(here)
-			last[kind], late[kind] = here, used > budget/2
-		}
-	}
-	return here
-}
-
-// choose picks where to cut when the unit from here to end does not fit any
-// more: at the best of the places that leave the part at least half full, else
-// before what must stay whole, else inside the unit.
-func (c *cutter) choose(last [cutKinds]place, late [cutKinds]bool, here place, whole bool, end, left int) place {
-	for kind := cutBlock; kind >= cutSpace; kind-- {
-		if late[kind] {
-			return last[kind]
-		}
-	}
-	var latest place
-	for _, p := range last[cutAnywhere:] {
-		if p.at > latest.at {
-			latest = p
-		}
-	}
-	if whole && latest.at > c.at {
-		return latest
-	}
-	if p := c.inside(here, end, left); p.at > here.at {
-		return p
-	}
-	switch {
-	case latest.at > c.at:
-		return latest
-	case last[cutNever].at > c.at:
-		return last[cutNever]
-	}
-	// Not even one character fits: go on by the least that can be cut off.
-	_, n := utf8.DecodeRuneInString(c.text[c.at:])
-	p := c.place
-	p.move(c.at + n)
-	return p
-}
-
-// inside is the last place before end, between two characters, that leaves
-// room for a foot; it is here if there is none. It is not before something
-// that would be a fence at the start of a part, unless nothing else is left.
-func (c *cutter) inside(here place, end, left int) place {
-	best, any := here, here
-	for p := here; p.at < end; {
-		n := cluster(c.text[p.at:end])
-		left -= c.count(c.text[p.at : p.at+n])
-		p.move(p.at + n)
-		if left < 0 {
-			break
-		}
-		if p.at == end || c.count(c.foot(p)) > left {
-			continue
-		}
-		any = p
-		if !marker(c.text[p.at:min(len(c.text), p.at+maxUnit)]) {
-			best = p
-		}
-	}
-	if best.at == here.at {
-		return any
-	}
-	return best
-}
-
-// maxUnit bounds, in bytes, what is measured in one go.
-const maxUnit = 64
-
-// unit is the end of the shortest stretch from p on that ends at a place to
-// cut; whole is true if it must not be cut itself.
-func (c *cutter) unit(p place) (end int, whole bool) {
-	text := c.text[p.at:]
-	if len(p.spans) > 0 {
-		switch s := p.spans[0]; {
-		case s.start == p.at:
-			return s.end, true
-		case s.start > p.at:
-			text = c.text[p.at:s.start]
-		}
-	}
-	if first, _ := utf8.DecodeRuneInString(text); space(first) {
-		return p.at + gap(text), false
-	}
-	return p.at + word(text), false
-}
-
-// word is the length of the characters without a space at the start of s.
-func word(s string) int {
-	n := 0
-	for n < len(s) && n < maxUnit {
-		r, _ := utf8.DecodeRuneInString(s[n:])
-		if space(r) {
-			break
-		}
-		n += cluster(s[n:])
-		if wideStop(r) > 0 {
-			break
-		}
-	}
-	return n
-}
-
-// gap is the length of the white space at the start of s: through the last
-// line break if there is one, since what follows it indents the next line.
-func gap(s string) int {
-	n, line := 0, 0
-	for n < len(s) && n < maxUnit {
-		r, size := utf8.DecodeRuneInString(s[n:])
-		if !space(r) {
-			break
-		}
-		n += size
-		if r == '\n' {
-			line = n
-		}
-	}
-	if line > 0 {
-		return line
-	}
-	return n
-}
-
-// space reports whether r separates words. A no-break space does not.
-func space(r rune) bool {
-	return unicode.IsSpace(r) && r != 0xA0 && r != 0x202F
-}
-
-// kind says how good a place is.
-func (c *cutter) kind(p place) int {
-	f := p.fence()
-	if f != nil && (p.at <= f.body || f.closed() && p.at >= f.tail) {
-		return cutNever
-	}
-	before, after := c.text[max(0, p.at-maxUnit):p.at], c.text[p.at:min(len(c.text), p.at+maxUnit)]
-	r, _ := utf8.DecodeLastRuneInString(before)
-	said := strings.TrimRightFunc(before, unicode.IsSpace)
-	switch breaks := strings.Count(before[len(said):], "\n"); {
-	case r != '\n' && marker(after):
-		return cutNever // at the start of a part it would be a fence
-	case !space(r):
-		return max(cutAnywhere, wideStop(r))
-	case r != '\n' && breaks > 0:
-		return cutAnywhere // inside an indentation
-	case f == nil && (breaks > 1 || breaks == 1 && (marker(said[strings.LastIndexByte(said, '\n')+1:]) || marker(after))):
-		return cutBlock
-	case breaks > 0:
-		return cutLine
-	case strings.ContainsAny(lastByte(strings.TrimRight(said, `"')]*_`)), ".!?:;"):
-		return cutSentence
-	}
-	return cutSpace
-}
-
-// marker reports whether a line is one of a fence.
-func marker(line string) bool {
-	_, rest := container(line)
-	return run(rest) != ""
-}
-
-func lastByte(s string) string { return s[max(0, len(s)-1):] }
-
-// wideStop is the kind of a place after punctuation that needs no space after
-// it, or 0.
-func wideStop(r rune) int {
-	switch r {
-	case '。', '！', '？', '；':
-		return cutSentence
-	case '、', '，', '：':
-		return cutSpace
-	}
-	return 0
 }
