@@ -175,7 +175,7 @@ func (s *Sender) amend(ctx context.Context, p core.Platform, r *Row, post core.P
 	if known && seen.text == post.Text && !seen.unfinished(l) {
 		return s.confirm(ctx, r, r.PlatformID, rest)
 	}
-	if known && !s.pause(ctx, seen.at.Add(l.EditEvery).Sub(s.c.Now())) {
+	if due := latest(seen.at.Add(l.EditEvery), seen.hold); known && !s.pause(ctx, due.Sub(s.c.Now())) {
 		return ctx.Err()
 	}
 	sending, cancel := context.WithTimeout(ctx, sendTimeout)
@@ -190,6 +190,13 @@ func (s *Sender) amend(ctx context.Context, p core.Platform, r *Row, post core.P
 	s.c.Log.Warn("a preview cannot be edited any more; the answer is posted anew",
 		"session", r.Session.String(), "turn", r.Turn, "part", r.Part, "error", err)
 	return s.anew(ctx, r)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // confirm notes what the platform confirmed.

@@ -99,7 +99,9 @@ func (w *Writer) flush() {
 		w.fresh = true
 	default:
 		e := sendError(err)
-		w.failed++
+		if !e.Unsent && e.RetryAfter == 0 { // else it is only put off
+			w.failed++
+		}
 		w.fresh = true
 		w.mute = errors.Is(err, errMute) || e.Permanent || e.TooLong || w.failed >= maxPreviewFailures
 		wait = max(wait, e.RetryAfter)
@@ -142,7 +144,7 @@ func (w *Writer) show(text string) error {
 // made, or is live by this process.
 func (p *part) mayLive() bool { return !p.old && (p.row.PlatformID == "" || p.live) }
 
-func (p *part) glimpse() glimpse { return glimpse{p.text, p.at, p.live} }
+func (p *part) glimpse() glimpse { return glimpse{p.text, p.at, p.live, p.hold} }
 
 func (w *Writer) showPart(p *part, text string, live bool) error {
 	ctx, cancel := context.WithTimeout(background, previewTimeout)
@@ -155,12 +157,17 @@ func (w *Writer) showPart(p *part, text string, live bool) error {
 		}
 	}
 	err := w.platform.Edit(ctx, p.row.PlatformID, post)
-	p.text, p.at = "", w.s.c.Now()
-	switch {
-	case err == nil:
+	p.text, p.at, p.hold = "", w.s.c.Now(), time.Time{}
+	if err == nil {
 		p.text, p.live = text, live
 		w.saw()
-	case sendError(err).Unknown:
+		return nil
+	}
+	e := sendError(err)
+	if e.RetryAfter > 0 {
+		p.hold = p.at.Add(e.RetryAfter)
+	}
+	if e.Unknown {
 		w.saw()
 	}
 	return err

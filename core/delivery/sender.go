@@ -44,9 +44,10 @@ type Sender struct {
 
 // glimpse is the last text that a preview showed, and since when.
 type glimpse struct {
-	text string
-	at   time.Time
-	live bool // as one to which more is added
+	text string    // empty if that is not known
+	at   time.Time // zero if it was not shown
+	live bool      // as one to which more is added
+	hold time.Time // the platform wants no edit before that
 }
 
 // unfinished reports whether the message is to be edited although it shows the

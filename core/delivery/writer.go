@@ -92,6 +92,7 @@ type part struct {
 	text   string    // what it shows, empty if that is not known
 	at     time.Time // since when
 	live   bool      // it shows that as a live one
+	hold   time.Time // the platform wants no edit before that
 }
 
 // Writer starts to collect the answer of a turn. It must be closed.
@@ -275,8 +276,8 @@ func (w *Writer) rows(texts []string, files []core.File) []Row {
 		if i < len(w.parts) && w.parts[i].row.ID != 0 {
 			p := w.parts[i]
 			r.ID, r.State, r.PlatformID, r.Created = p.row.ID, p.row.State, p.row.PlatformID, p.row.Created
-			if p.text != "" {
-				w.s.remember(r.ID, glimpse{p.text, p.at, p.live})
+			if g := p.glimpse(); p.text != "" || !p.hold.IsZero() {
+				w.s.remember(r.ID, g)
 			}
 		}
 		r.Post.Text = text
