@@ -44,8 +44,8 @@ func (s *Server) patchChannel(c *call) (int, any) {
 	if e := c.decode(&change); e != nil {
 		return fail(e)
 	}
-	if ch.Locked {
-		return fail(errNoPermission)
+	if ch.Locked || change.Locked != nil {
+		return fail(errNoPermission) // it would have to manage threads
 	}
 	if ch.Archived && (change.Archived == nil || *change.Archived) {
 		return fail(errArchived)
@@ -67,6 +67,9 @@ func (s *Server) listMessages(c *call) (int, any) {
 	}
 	limit, all := c.number("limit", 50, 100), s.messages[ch.ID]
 	after, before := c.URL.Query().Get("after"), c.URL.Query().Get("before")
+	if around := c.URL.Query().Get("around"); around != "" {
+		all = near(all, around, limit)
+	}
 	var some []*Message
 	for _, m := range all {
 		if (after == "" || older(after, m.ID)) && (before == "" || older(m.ID, before)) {
@@ -85,6 +88,15 @@ func (s *Server) listMessages(c *call) (int, any) {
 		list = append(list, s.messageJSON(m))
 	}
 	return http.StatusOK, list
+}
+
+// near are the messages around one of them.
+func near(all []*Message, id string, limit int) []*Message {
+	i := slices.IndexFunc(all, func(m *Message) bool { return !older(m.ID, id) })
+	if i < 0 {
+		i = len(all)
+	}
+	return all[max(0, i-limit/2):min(len(all), i+limit/2+1)]
 }
 
 // older compares two ids, which are numbers.

@@ -117,6 +117,7 @@ func (s *Server) api() http.Handler {
 	on("DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me", s.react)
 	on("POST /users/@me/channels", s.openDirect)
 	on("POST /attachments/refresh-urls", s.refreshURLs)
+	s.lookups(on)
 	on("/", func(c *call) (int, any) { return fail(refused(http.StatusNotFound, 0, "404: Not Found")) })
 	return stripVersion(mux)
 }

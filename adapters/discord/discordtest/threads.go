@@ -151,9 +151,13 @@ func (s *Server) PostInForum(forum, user, title, text string, how ...Saying) str
 func (s *Server) RemoveThread(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.channels[id]
-	delete(s.channels, id)
-	delete(s.messages, id)
+	s.removeThread(s.channels[id])
+}
+
+// removeThread is RemoveThread with the lock held.
+func (s *Server) removeThread(t *Channel) {
+	delete(s.channels, t.ID)
+	delete(s.messages, t.ID)
 	s.dispatch("THREAD_DELETE", intentGuilds, object{"id": t.ID, "guild_id": t.Guild, "parent_id": t.Parent, "type": t.Type})
 	s.happened()
 }
