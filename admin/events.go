@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -103,8 +104,12 @@ func failures(err *failover.SummaryError) string {
 	return strings.Join(parts, "; ")
 }
 
+// address is one of the web, without the punctuation after it.
+var address = regexp.MustCompile(`(?i)\b(?:https?|wss?)://[^\s<>"|]*[^\s<>"|.,;:!?)\]}']`)
+
 // failure is what an operator looks for: the reason as it is called in the
-// configuration and the log, and what the provider said about it, masked.
+// configuration and the log, and what the provider said about it, masked and
+// without addresses: those are in the log.
 func failure(a failover.Attempt) string {
 	s := string(a.Cause())
 	switch {
@@ -119,7 +124,7 @@ func failure(a failover.Attempt) string {
 		s += " with " + a.Profile
 	}
 	if a.Detail != "" && !a.Skipped {
-		s += fmt.Sprintf(" (%s)", a.Detail)
+		s += fmt.Sprintf(" (%s)", address.ReplaceAllString(a.Detail, "[address]"))
 	}
 	return s
 }

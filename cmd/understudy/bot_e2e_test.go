@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tailscale/hujson"
+
 	"understudy/core/failover"
 	"understudy/core/llm/llmtest"
 	"understudy/sessions"
@@ -77,6 +79,32 @@ func newStandAt(t *testing.T, lead, standIn string, towns ...town) *stand {
 	return s
 }
 
+// configure writes more keys into the configuration, in the place of those that
+// are there already. They are JSON with a comma after each.
+func (s *stand) configure(more string) {
+	s.Helper()
+	path := filepath.Join(s.dir, "understudy.jsonc")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	all := map[string]any{}
+	for _, text := range [][]byte{data, []byte("{" + more + "}")} {
+		if text, err = hujson.Standardize(text); err != nil {
+			s.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &all); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if data, err = json.MarshalIndent(all, "", "  "); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // storePath is where the bot keeps everything.
 func (s *stand) storePath() string { return filepath.Join(s.dir, "store", "understudy.db") }
 
@@ -99,13 +127,22 @@ func (s *stand) connected(want int) {
 	}
 }
 
-// until waits for something that happens at a platform.
+// until waits for something that happens at a platform, or elsewhere while that
+// is quiet.
 func (s *stand) until(t town, what string, ok func() bool) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
-	if err := t.await(ctx, ok); err != nil {
-		s.Fatalf("waited in vain for %s: %v", what, err)
+	for {
+		look, stop := context.WithTimeout(ctx, 20*time.Millisecond)
+		err := t.await(look, ok)
+		stop()
+		switch {
+		case err == nil:
+			return
+		case ctx.Err() != nil:
+			s.Fatalf("waited in vain for %s: %v", what, err)
+		}
 	}
 }
 

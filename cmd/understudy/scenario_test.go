@@ -104,7 +104,12 @@ type player struct {
 }
 
 func play(t *testing.T, s *scenario, open func(func(string) error) stores) {
-	p := &player{T: t, s: s, w: newWorld(), open: open, began: time.Now(), env: map[string]string{}, threads: map[string]string{}}
+	playIn(t, s, newWorld(), open)
+}
+
+// playIn plays a scenario in a world that the test has prepared.
+func playIn(t *testing.T, s *scenario, w *world, open func(func(string) error) stores) {
+	p := &player{T: t, s: s, w: w, open: open, began: time.Now(), env: map[string]string{}, threads: map[string]string{}}
 	p.w.script.Now, p.w.script.After = p.now, time.After
 	c, err := parseConfig("config.jsonc", s.files["config.jsonc"], p.toolNames()...)
 	if err != nil {

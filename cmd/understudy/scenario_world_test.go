@@ -25,6 +25,7 @@ type world struct {
 	posts    []*post
 	tries    int // posts that were tried, failed ones too
 	faults   []doPlatform
+	refuses  func(core.Post) bool // beside the faults of the script; nil for none
 	typing   map[string]bool
 	requests []*request
 	logs     []logged
@@ -110,6 +111,9 @@ func (l *wire) Post(_ context.Context, p core.Post) (core.Posted, error) {
 		if old.post.Nonce == p.Nonce && p.Nonce != "" {
 			return core.Posted{ID: old.id, Linked: old.post.Link}, nil
 		}
+	}
+	if w.refuses != nil && w.refuses(p) {
+		return core.Posted{}, &core.SendError{Permanent: true, Err: errors.New("the platform refuses such posts")}
 	}
 	var fault *doPlatform
 	for i, f := range w.faults {
