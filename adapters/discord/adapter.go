@@ -171,7 +171,7 @@ func New(c Config) (*Adapter, error) {
 	rules, err := parseRules(c.Allow)
 	errs := []error{err}
 	if !c.Token.Set() {
-		errs = append(errs, errors.New("the bot token is missing: copy it from "+portal+" (your application, Bot)"))
+		errs = append(errs, errors.New("UNDERSTUDY_DISCORD_TOKEN, the bot token, is missing: copy it from "+portal+" (your application, Bot)"))
 	}
 	if c.Rate < 0 {
 		errs = append(errs, fmt.Errorf("the rate is %d requests a second: it must be positive", c.Rate))
@@ -189,10 +189,21 @@ func New(c Config) (*Adapter, error) {
 	a.refusals = newSeldom(alertEvery)
 	a.source = newSource(c.APIURL, c.HTTP)
 	a.stand = newStanding(a)
-	if rules.empty() && c.DM != DMOpen && c.DM != DMPairing {
-		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; set channels.discord.allow or UNDERSTUDY_DISCORD_ALLOW")
-	}
+	a.warnNobody()
 	return a, nil
+}
+
+// warnNobody tells when the list of those who may talk is empty: that is not
+// the same as everybody.
+func (a *Adapter) warnNobody() {
+	where := ""
+	switch {
+	case !a.rules.empty():
+		return
+	case a.config.DM == DMOpen, a.config.DM == DMPairing:
+		where = " in channels"
+	}
+	a.log.Warn("nobody may talk to the bot" + where + ": the list of allowed ids is empty; set UNDERSTUDY_DISCORD_ALLOW or channels.discord.allow")
 }
 
 func oneOf(what, value string, allowed ...string) error {

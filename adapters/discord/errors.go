@@ -32,7 +32,7 @@ const switchContent = "turn on Message Content Intent at " + portal + " (your ap
 // fatalCodes are the close codes after which a client must not connect again.
 // https://discord.com/developers/docs/topics/opcodes-and-status-codes
 var fatalCodes = map[int]string{
-	closeBadToken: "Discord does not accept the bot token: make a new one at " + portal + " (your application, Bot, Reset Token) and set it",
+	closeBadToken: "Discord does not accept the bot token: make a new one at " + portal + " (your application, Bot, Reset Token) and set it as UNDERSTUDY_DISCORD_TOKEN",
 	4010:          "Discord does not accept the shard that was asked for: update the program",
 	closeSharding: "the bot is in so many guilds that Discord asks for shards, but it does not say for how many: start it again later, or remove it from some guilds",
 	4012:          "Discord does not speak this gateway version any more: update the program",

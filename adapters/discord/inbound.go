@@ -38,6 +38,9 @@ func (r *run) message(m wireMessage) {
 	chain, verdict := r.admits(r.ctx, m.GuildID, here, m.speaker())
 	if verdict == refused {
 		r.passOver(m, "not-allowed")
+		if m.GuildID == "" || typed(m.content(), r.bot) {
+			r.notAllowed(m)
+		}
 		return
 	}
 	text, files := r.said(m), m.files()
@@ -69,6 +72,21 @@ func (r *run) message(m wireMessage) {
 // passOver notes why a message is not for the bot.
 func (r *run) passOver(m wireMessage, why string) {
 	r.log.Debug("a message is passed over", "reason", why, "message", m.ID, "channel", m.ChannelID, "user", m.Author.ID)
+}
+
+// notAllowed tells the operator of somebody who spoke to the bot and gets no
+// answer, now and then: a list that lacks an id looks just like a bot that is
+// broken.
+func (r *run) notAllowed(m wireMessage) {
+	if m.machine() || !r.refusals.due("message "+m.ChannelID+" "+m.Author.ID) {
+		return
+	}
+	if m.GuildID == "" {
+		r.log.Info("a direct message is not answered: its user may not write to the bot; list the user's id in UNDERSTUDY_DISCORD_ALLOW, or see channels.discord.dmPolicy", "user", m.Author.ID)
+		return
+	}
+	r.log.Info("a mention is not answered: it is not allowed here; list the id of the server, channel or user in UNDERSTUDY_DISCORD_ALLOW",
+		"server", m.GuildID, "channel", m.ChannelID, "user", m.Author.ID)
 }
 
 // handOver gives a message to the handler. Whether a stranger may write is

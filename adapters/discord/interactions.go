@@ -154,7 +154,7 @@ func (r *run) turnedAway(i wireInteraction, user *wireUser) {
 	if i.Data.Name != "" {
 		what = "/" + i.Data.Name
 	}
-	r.log.Info("somebody who is not allowed to tried to use the bot", "user", user.ID, "channel", i.ChannelID, "command", what)
+	r.log.Info("somebody who is not allowed to tried to use the bot; to allow it, list an id in UNDERSTUDY_DISCORD_ALLOW", "user", user.ID, "server", i.GuildID, "channel", i.ChannelID, "command", what)
 	if key := user.ID + " " + what; r.refusals.due(key) {
 		r.alert(core.Alert{Kind: "refused", Key: r.name() + " " + key,
 			Text: fmt.Sprintf("%s: %s (discord:%s) is not allowed to use the bot in channel %s and tried %s",

@@ -33,9 +33,12 @@ func (e *FatalError) Unwrap() error { return e.Err }
 
 // Where the two tokens come from, in the words of the app's settings.
 const (
-	botTokenPlace = "the bot token (xoxb-) from OAuth & Permissions"
-	appTokenPlace = "the app-level token (xapp-) from Basic Information, App-Level Tokens"
+	botTokenPlace = "the bot token (UNDERSTUDY_SLACK_BOT_TOKEN, xoxb-…) from OAuth & Permissions"
+	appTokenPlace = "the app-level token (UNDERSTUDY_SLACK_APP_TOKEN, xapp-…) from Basic Information, App-Level Tokens"
 )
+
+// appScope is the one scope that an app-level token needs.
+const appScope = "connections:write"
 
 // refusals are the codes that end an account, with what to do. %s is the place
 // of the token that was used.
@@ -67,8 +70,12 @@ func refusal(err error, place string) error {
 		if strings.Contains(help, "%s") {
 			help = fmt.Sprintf(help, place)
 		}
-		if refused.Needed != "" {
-			help += ": " + refused.Needed
+		needed := refused.Needed
+		if needed == "" && refused.Err == "missing_scope" && place == appTokenPlace {
+			needed = appScope
+		}
+		if needed != "" {
+			help += ": " + needed
 		}
 		return &FatalError{Code: refused.Err, Help: help, Err: err}
 	}

@@ -91,7 +91,9 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 	case err != nil:
 		return err
 	case v == refused:
-		a.log.Debug("a message was passed over: not allowed here", "channel", t.Channel, "user", who.ID)
+		if t.Kind == core.KindDirect || ev.Type == "app_mention" || ev.mentions(a.me.user) {
+			a.notAllowed(who, t, "a message")
+		}
 		return nil
 	case v == stranger:
 		return a.knock(ctx, a.compose(ctx, t, who, ev, id))

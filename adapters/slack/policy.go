@@ -166,8 +166,24 @@ func (a *Adapter) lets(ctx context.Context, who core.Author, t core.Thread, resp
 		if err := a.respond(ctx, responseURL, "", core.Reply{Text: strangerText}, false); err != nil {
 			a.log.Warn("a refusal could not be sent", "error", clean(err))
 		}
+	case v == refused:
+		a.notAllowed(who, t, "a command")
 	}
 	return err == nil && v == admitted
+}
+
+// notAllowed tells the operator, once for each person and place, of somebody
+// who turned to the bot and gets no answer: a list that lacks an id looks just
+// like a bot that is broken.
+func (a *Adapter) notAllowed(who core.Author, t core.Thread, what string) {
+	if who.Bot || !a.turned.add(t.Channel+" "+who.ID) {
+		return
+	}
+	how := "list the id of the workspace, channel or person in UNDERSTUDY_SLACK_ALLOW"
+	if t.Kind == core.KindDirect {
+		how = "list the id of the workspace or person in UNDERSTUDY_SLACK_ALLOW, or see channels.slack.dmPolicy"
+	}
+	a.log.Info(what+" is not answered: its person is not allowed here; "+how, "workspace", t.Workspace, "channel", t.Channel, "user", who.ID, "home", who.Team)
 }
 
 // knock hands over the message of a stranger and tells him what he is to be

@@ -144,6 +144,7 @@ type Adapter struct {
 	untitled *untitled
 	calls    *recent[string]    // interactions that were taken up
 	gone     *recent[threadRef] // threads whose root was deleted
+	turned   *recent[string]    // people, with their places, whom nobody lets in
 	allied   *recent[string]    // workspaces of the bot's organisation
 	stand    *standing
 	recall   *recall
@@ -182,6 +183,7 @@ func New(cfg Config) (*Adapter, error) {
 		untitled: newUntitled(),
 		calls:    newRecent[string](1000),
 		gone:     newRecent[threadRef](1000),
+		turned:   newRecent[string](1000),
 		allied:   newRecent[string](1000),
 		stand:    newStanding(cfg.Account, cfg.Alert),
 		recall:   newRecall(),
@@ -199,14 +201,14 @@ func New(cfg Config) (*Adapter, error) {
 // warnNobody tells when the list of those who may talk is empty: that is not
 // the same as everybody.
 func (a *Adapter) warnNobody() {
-	const how = "set channels.slack.allow or UNDERSTUDY_SLACK_ALLOW"
+	where := ""
 	switch {
-	case !a.rules.empty() || a.cfg.DM == DMOpen:
-	case a.cfg.DM == DMPairing:
-		a.log.Warn("nobody may talk to the bot in channels: the list of allowed ids is empty; " + how)
-	default:
-		a.log.Warn("nobody may talk to the bot: the list of allowed ids is empty; " + how)
+	case !a.rules.empty():
+		return
+	case a.cfg.DM == DMOpen, a.cfg.DM == DMPairing:
+		where = " in channels"
 	}
+	a.log.Warn("nobody may talk to the bot" + where + ": the list of allowed ids is empty; set UNDERSTUDY_SLACK_ALLOW or channels.slack.allow")
 }
 
 // check fills in what was left out and refuses what cannot be.
@@ -218,16 +220,7 @@ func (c *Config) check() error {
 	refuse := func(format string, args ...any) {
 		bad = append(bad, fmt.Errorf("slack account %q: "+format, append([]any{c.Account}, args...)...))
 	}
-	if t := c.BotToken.Reveal(); !strings.HasPrefix(t, "xoxb-") {
-		refuse("the bot token must be the one that begins with xoxb- (OAuth & Permissions in the app's settings)")
-	}
-	switch t := c.AppToken.Reveal(); {
-	case strings.HasPrefix(t, "xapp-"), t == "" && c.SigningSecret.Set():
-	case t == "":
-		refuse("set the app token for Socket Mode (xapp-; Basic Information, App-Level Tokens, in the app's settings), or the signing secret for HTTP (Basic Information, App Credentials)")
-	default:
-		refuse("the app token must be the one that begins with xapp- (Basic Information, App-Level Tokens, in the app's settings)")
-	}
+	c.checkTokens(refuse)
 	if c.APIURL == "" {
 		c.APIURL = slackgo.APIURL
 	}
@@ -254,6 +247,33 @@ func (c *Config) check() error {
 		c.HTTP = &http.Client{Transport: t, Timeout: httpTimeout}
 	}
 	return errors.Join(bad...)
+}
+
+// checkTokens tells the tokens apart by how they begin: they are easily mixed
+// up, and Slack's own answer to that names neither.
+func (c *Config) checkTokens(refuse func(string, ...any)) {
+	bot, app := c.BotToken.Reveal(), c.AppToken.Reveal()
+	const (
+		botPlace = "OAuth & Permissions in the app's settings"
+		appPlace = "Basic Information, App-Level Tokens, in the app's settings"
+	)
+	if strings.HasPrefix(bot, "xapp-") && strings.HasPrefix(app, "xoxb-") {
+		refuse("the two tokens have changed places: xoxb-… belongs into UNDERSTUDY_SLACK_BOT_TOKEN, xapp-… into UNDERSTUDY_SLACK_APP_TOKEN")
+		return
+	}
+	switch {
+	case bot == "":
+		refuse("UNDERSTUDY_SLACK_BOT_TOKEN is missing: copy the token that begins with xoxb- (%s)", botPlace)
+	case !strings.HasPrefix(bot, "xoxb-"):
+		refuse("UNDERSTUDY_SLACK_BOT_TOKEN must be the token that begins with xoxb- (%s)", botPlace)
+	}
+	switch {
+	case strings.HasPrefix(app, "xapp-"), app == "" && c.SigningSecret.Set():
+	case app == "":
+		refuse("UNDERSTUDY_SLACK_APP_TOKEN is missing: make the token that begins with xapp-, for Socket Mode (%s); or, for requests over HTTP, set UNDERSTUDY_SLACK_SIGNING_SECRET and UNDERSTUDY_SLACK_HTTP", appPlace)
+	default:
+		refuse("UNDERSTUDY_SLACK_APP_TOKEN must be the token that begins with xapp- (%s)", appPlace)
+	}
 }
 
 // choose sets a value that was left out to the first of the choices, and

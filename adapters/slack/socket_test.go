@@ -159,10 +159,14 @@ func TestNewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
-		"xoxb-":     func(c *Config) { c.BotToken = core.NewSecret("xapp-secret") },
-		"xapp-":     func(c *Config) { c.AppToken = core.NewSecret("xoxp-secret") },
-		"signing":   func(c *Config) { c.AppToken = core.Secret{} },
-		"app token": func(c *Config) { c.AppToken = core.Secret{} },
+		"xoxb-":                                 func(c *Config) { c.BotToken = core.NewSecret("xapp-secret") },
+		"UNDERSTUDY_SLACK_BOT_TOKEN is missing": func(c *Config) { c.BotToken = core.Secret{} },
+		"UNDERSTUDY_SLACK_APP_TOKEN must be the token that begins": func(c *Config) { c.AppToken = core.NewSecret("xoxp-secret") },
+		"UNDERSTUDY_SLACK_SIGNING_SECRET":                          func(c *Config) { c.AppToken = core.Secret{} },
+		"UNDERSTUDY_SLACK_APP_TOKEN is missing":                    func(c *Config) { c.AppToken = core.Secret{} },
+		"have changed places": func(c *Config) {
+			c.BotToken, c.AppToken = core.NewSecret("xapp-secret"), core.NewSecret("xoxb-secret")
+		},
 		"allow has": func(c *Config) { c.Allow = []string{"general"} },
 		"slash":     func(c *Config) { c.APIURL = "http://localhost/api" },
 		"dm policy": func(c *Config) { c.DM = "everyone" },

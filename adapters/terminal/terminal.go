@@ -94,6 +94,12 @@ func (t *Terminal) message(text string) core.Message {
 	}
 }
 
+// longestTyped is how many bytes of a line a terminal on Linux passes on
+// (N_TTY_BUF_SIZE less the line break); it drops the rest without a word.
+const longestTyped = 4095
+
+const cutText = "A terminal passes on 4,095 bytes of a line: the end of yours is probably missing. Longer text goes in with: understudy chat -m \"$(cat FILE)\""
+
 // Run reads lines and hands them over until the input ends, the context does,
 // or Ctrl-C comes while nothing is being answered. It waits for the last
 // answer.
@@ -142,6 +148,8 @@ func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
 		case line := <-lines:
 			if t.c.Script {
 				t.print(line + "\n")
+			} else if len(line) == longestTyped {
+				t.print(t.dim(cutText) + "\n")
 			}
 			handled, err := t.line(ctx, h, line)
 			if err != nil {

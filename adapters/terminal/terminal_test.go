@@ -292,3 +292,27 @@ func TestBrokenOutput(t *testing.T) {
 func (*talk) Press(context.Context, core.Press) (core.Reply, error)         { return core.Reply{}, nil }
 func (*talk) Known(context.Context, core.Thread, core.Author) (bool, error) { return false, nil }
 func (*talk) Knock(context.Context, core.Message) (string, error)           { return "", nil }
+
+// A terminal drops what is too long for a line of its own, without a word; what
+// comes from a file is not cut.
+func TestALineThatTheTerminalCut(t *testing.T) {
+	for _, c := range []struct {
+		length int
+		warned bool
+	}{{longestTyped - 1, false}, {longestTyped, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newTalk(t, Config{}, func(*talk, core.Message) {})
+			x.types(strings.Repeat("x", c.length))
+			if len(x.heard) != 1 || strings.Contains(x.paper.String(), cutText) != c.warned {
+				t.Errorf("%d bytes: heard %d, shown %q", c.length, len(x.heard), x.paper)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		x := newTalk(t, Config{Script: true, In: strings.NewReader(strings.Repeat("x", longestTyped))}, func(*talk, core.Message) {})
+		x.end()
+		if strings.Contains(x.paper.String(), cutText) {
+			t.Error("a file is said to be cut")
+		}
+	})
+}

@@ -79,7 +79,7 @@ func (s *setup) accounts(o outside) ([]*account, map[string]core.Platform, error
 	if s.env.DiscordToken.Set() {
 		a, err := discord.New(s.discord(o))
 		if err != nil {
-			return nil, nil, fmt.Errorf("discord: %w", err)
+			return nil, nil, err
 		}
 		platforms["discord"] = a
 		list = append(list, &account{name: "discord", run: a.Run, connection: a.Connection})
@@ -87,7 +87,7 @@ func (s *setup) accounts(o outside) ([]*account, map[string]core.Platform, error
 	if s.env.SlackBotToken.Set() || s.env.SlackAppToken.Set() || s.env.SlackSecret.Set() {
 		a, err := slack.New(s.slack(o))
 		if err != nil {
-			return nil, nil, fmt.Errorf("slack: %w", err)
+			return nil, nil, err
 		}
 		run := a.Run
 		if s.env.SlackHTTP != "" {

@@ -210,6 +210,9 @@ func (s *setup) local(actors *script.Script) func(string) (string, bool) {
 			return "Write “:fail script/lead overloaded 3” to let the next three requests to that model fail, “:fail script ok” to heal all.\nKinds: " +
 				strings.Join(script.Kinds(), ", ") + ", or an HTTP status.", true
 		}
+		if strings.TrimSpace(rest) == "" {
+			return "Say who fails and how: “:fail script/lead overloaded 3”. :help lists the kinds.", true
+		}
 		fault, err := script.ParseFault(rest)
 		if err == nil {
 			err = s.fail(actors, fault)

@@ -131,6 +131,9 @@ func envFields() []envField {
 // readVariable reads one variable. Each goes through envconfig alone, since that
 // stops at the first error, and its error text would show the value.
 func readVariable(f envField, into reflect.Value) error {
+	if inQuotes(os.Getenv(f.name)) {
+		return errQuoted(f.name)
+	}
 	one := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: into.Type(), Tag: f.tag}}))
 	if err := envconfig.Process("", one.Interface()); err != nil {
 		return badVariable(f)
@@ -144,6 +147,17 @@ func readVariable(f envField, into reflect.Value) error {
 	return nil
 }
 
+// inQuotes reports whether a value stands in quotation marks. A shell takes them
+// away; Docker, reading a file of variables, does not.
+func inQuotes(value string) bool {
+	value = strings.TrimSpace(value)
+	return len(value) > 1 && strings.IndexByte("\"'", value[0]) >= 0 && value[len(value)-1] == value[0]
+}
+
+func errQuoted(name string) error {
+	return fmt.Errorf("%s has quotation marks around its value; leave them out (docker --env-file keeps them)", name)
+}
+
 // badVariable says what a variable may hold, and nothing of what it does hold.
 func badVariable(f envField) error {
 	want := f.tag.Get("want")
@@ -153,7 +167,7 @@ func badVariable(f envField) error {
 	if form, ok := forms[f.tag.Get("form")]; ok {
 		want = form.want
 		if f.tag.Get("form") == "allowed" {
-			want = `ids of the platform with commas between them, or "*" for everybody`
+			want = `ids of the platform, not names, with commas between them, or "*" for everybody`
 		}
 	}
 	if want == "" {
@@ -176,7 +190,9 @@ func (e *environment) readKeys() (errs []error) {
 	}
 	for _, id := range builtinProviders() {
 		for _, name := range e.keyNames(id) {
-			if !isSecretText(e.APIKeys[name].Reveal()) {
+			if inQuotes(e.APIKeys[name].Reveal()) {
+				errs = append(errs, errQuoted(name))
+			} else if !isSecretText(e.APIKeys[name].Reveal()) {
 				errs = append(errs, badVariable(envField{name: name}))
 			}
 		}

@@ -152,7 +152,7 @@ func TestEnvironmentErrors(t *testing.T) {
 		"UNDERSTUDY_HTTP cannot be used; want an address such as 127.0.0.1:8484, or off",
 		"UNDERSTUDY_FALLBACKS cannot be used; want models as provider/model, with commas between them",
 		"UNDERSTUDY_DISCORD_TOKEN cannot be used; want a secret of visible characters, without spaces and line breaks",
-		`UNDERSTUDY_DISCORD_ALLOW cannot be used; want ids of the platform with commas between them, or "*" for everybody`,
+		`UNDERSTUDY_DISCORD_ALLOW cannot be used; want ids of the platform, not names, with commas between them, or "*" for everybody`,
 		"UNDERSTUDY_SLACK_API_URL cannot be used; want an address that begins with http:// or https://, without a user name",
 		"UNDERSTUDY_ADMINS cannot be used; want people as discord:<user id> or slack:<user id>, with commas between them",
 		"UNDERSTUDY_FALLBACK_SKIP_TTL_MS cannot be used; want a whole number of milliseconds; 0 is off",

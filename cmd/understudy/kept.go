@@ -35,7 +35,9 @@ func (s *setup) openStore(ctx context.Context, path string, exclusive bool) (*st
 	switch {
 	case err == nil:
 		return st, nil
-	case errors.As(err, &locked), errors.As(err, &place), errors.As(err, &bad) && slices.Contains(unusable, bad.Problem):
+	case errors.As(err, &place):
+		return nil, misuse("%v; let this user write there, or name another file with UNDERSTUDY_STORE", err)
+	case errors.As(err, &locked), errors.As(err, &bad) && slices.Contains(unusable, bad.Problem):
 		return nil, misuse("%v", err)
 	}
 	return nil, err

@@ -98,7 +98,7 @@ func TestFailInWords(t *testing.T) {
 		{":fail script rate_limit 3 90s", "The next 3 requests to script fail (rate_limit)."},
 		{":fail script/lead ok", "script/lead works again."},
 		{":fail nope/x auth", `no scripted model or provider "nope/x"`},
-		{":fail", "target=kind:count"},
+		{":fail", "Say who fails and how: “:fail script/lead overloaded 3”"},
 	} {
 		setEnv(t)
 		out, errs, code := command(t, c.line+"\n", "chat")
