@@ -483,3 +483,22 @@ func TestNoSecrets(t *testing.T) {
 		}
 	})
 }
+
+// Two messages that tell of several events each become one that tells of all.
+func TestFoldedMessagesFoldAgain(t *testing.T) {
+	digest := func(n int) *incident {
+		one := &incident{note: true}
+		for range n {
+			one.swallow(&incident{text: "Somebody knocks."})
+		}
+		return one
+	}
+	one, other := digest(5), digest(500)
+	one.swallow(other)
+	if one.count != 505 || len(one.lines) != 8 || !other.folded {
+		t.Errorf("%d events in %d lines", one.count, len(one.lines))
+	}
+	if text := one.render(); !strings.HasSuffix(text, "and 497 more, which are in the log") {
+		t.Errorf("it shows %q", text)
+	}
+}

@@ -125,6 +125,11 @@ func clock(t, other time.Time) string {
 func (i *incident) swallow(o *incident) {
 	const lines, width = 8, 180
 	o.folded, o.unsaved = true, true
+	if o.lines != nil { // it tells of several itself: a flood went on while it was being sent
+		i.count += o.count
+		i.lines = append(i.lines, o.lines[:min(len(o.lines), lines-len(i.lines))]...)
+		return
+	}
 	i.count++
 	if len(i.lines) == lines {
 		return
