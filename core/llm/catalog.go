@@ -15,6 +15,9 @@ type ModelInfo struct {
 	Input   []string `json:"input"` // "text", "image", "pdf"
 	Context int      `json:"context"`
 	Output  int      `json:"output,omitempty"`
+	// Price is what the vendors' public lists said in January 2026, for
+	// requests of ordinary length; nil where it is not known.
+	Price *Price `json:"price,omitempty"`
 }
 
 // Images reports whether the model reads pictures.
@@ -48,7 +51,10 @@ func Lookup(r Ref) (m ModelInfo, ok bool) {
 	name := strings.ToLower(r.Model)
 	for {
 		if m, ok = models[name]; ok {
-			m.Input = slices.Clone(m.Input)
+			m.Input, m.Price = slices.Clone(m.Input), m.Price.copied()
+			if name != strings.ToLower(r.Model) && strings.Contains(r.Model, ":") {
+				m.Price = nil // variants cost less, more or nothing
+			}
 			return m, true
 		}
 		shorter := plainName(name)

@@ -34,6 +34,7 @@ func Classify(f Failure) *Error {
 		Evidence: v.evidence,
 		Never:    v.never,
 		Final:    v.final,
+		Usage:    f.Usage,
 		Header:   f.Header,
 		Body:     body,
 		Err:      f.Err,

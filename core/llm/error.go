@@ -76,6 +76,9 @@ type Error struct {
 	// Final is true for an unclassified failure that must not move on: the
 	// bare sentence that says nothing at all.
 	Final bool
+	// Usage is what the provider said that the failed call used, zero where it
+	// said nothing.
+	Usage Usage
 
 	Header http.Header // of the failing answer, nil without one
 	Body   []byte      // of the failing answer, at most MaxBody bytes
@@ -126,6 +129,7 @@ type Failure struct {
 	// Cancelled: the caller's own context was cancelled. It decides before
 	// everything else.
 	Cancelled bool
+	Usage     Usage     // what the provider had reported by then
 	Err       error     // transport or SDK error, may be nil
 	Now       time.Time // when the failure was seen; relative hints count from here
 }

@@ -146,6 +146,7 @@ func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 		switch {
 		case !open:
 		case failure != nil:
+			failure.Usage = r.usage.sum()
 			fail(*failure)
 		default:
 			r.finish(yield)

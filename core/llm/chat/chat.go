@@ -98,6 +98,7 @@ func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 		switch {
 		case !open:
 		case failure != nil:
+			failure.Usage = r.usage
 			fail(*failure)
 		default:
 			r.finish(yield)

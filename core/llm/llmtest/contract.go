@@ -264,6 +264,14 @@ func failures() []contractCase {
 		fails("reset before headers", llm.Timeout, Stream(Reset())),
 		fails("empty answer", llm.EmptyResponse, Stream(Finish(llm.StopEnd, llm.Usage{}))),
 		fails("only reasoning", llm.EmptyResponse, Stream(Think("hm"), Finish(llm.StopEnd, llm.Usage{Out: 1}))),
+		{"usage of a failed answer", Stream(Think("hm"), Finish(llm.StopEnd, counted)), func(t *testing.T, o outcome) {
+			if got := o.reason(t); got != llm.EmptyResponse {
+				t.Errorf("reason %q", got)
+			}
+			if o.err.Usage != counted {
+				t.Errorf("usage %+v, want %+v", o.err.Usage, counted)
+			}
+		}},
 		fails("refusal", llm.Refusal, Stream(Refuse())),
 		fails("refusal after text", llm.Refusal, Stream(Say("I"), Refuse())),
 		{"calls of a cut answer", Stream(Use(weather[0]), Cut()), func(t *testing.T, o outcome) {

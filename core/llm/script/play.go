@@ -156,6 +156,9 @@ func (p *player) end(f *llm.Failure) {
 	if p.opened && !f.Empty {
 		f.Stream, f.Status = true, http.StatusOK
 	}
+	if f.Finish != "" || f.Empty { // such an end comes with the counts of any other
+		f.Usage = usage(p.request, llm.Message{Parts: p.parts})
+	}
 	p.yield(llm.Event{}, llm.Classify(*f))
 }
 
