@@ -37,6 +37,7 @@ var Commands = []Command{
 	{Name: "model", Help: "Show or choose the model of this thread", Arg: "model", ArgHelp: "provider/model, an alias, a number from /models, @profile, or default", Complete: true, Who: Anyone, Urgent: true},
 	{Name: "models", Help: "List the models that you can choose", Who: Anyone, Urgent: true},
 	{Name: "status", Help: "Show which model is selected, which one answers, and why", Arg: "why", ArgHelp: "why: tell the decisions of the last turn", Words: []string{"why"}, Complete: true, Who: Anyone, Urgent: true},
+	{Name: "usage", Help: "Show what this thread and you have used, and what is left for today", Who: Anyone, Urgent: true},
 	{Name: "new", Help: "Start a new conversation in this thread", Arg: "default", ArgHelp: "default: go back to the default model as well", Words: []string{"default"}, Complete: true, Who: Anyone},
 	{Name: "reset", Help: "Forget this conversation and start over", Who: Anyone},
 	{Name: "stop", Help: "Stop the answer that is being written", Arg: "all", ArgHelp: "all: stop everything that runs in this place (admins)", Words: []string{"all"}, Complete: true, Who: Anyone, Urgent: true},

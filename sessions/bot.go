@@ -61,6 +61,7 @@ type Bot struct {
 	mu       sync.Mutex
 	lanes    map[core.Key]*lane
 	pages    pages
+	refusals refusals
 	previews map[string][]delivery.Row // by turn: what an earlier process left of it, answer and status
 	knocking sync.Mutex                // held while somebody asks to write to the bot
 	watching bool                      // over those who asked

@@ -31,6 +31,7 @@ var commands = map[string]func(*call) (func(ChoiceTx) core.Reply, error){
 	"model":   cmdModel,
 	"models":  cmdModels,
 	"status":  cmdStatus,
+	"usage":   cmdUsage,
 	"new":     cmdNew,
 	"reset":   cmdNew,
 	"stop":    cmdStop,
@@ -280,7 +281,7 @@ func resetSession(tx ChoiceTx, transcript string, toDefault bool) resetOutcome {
 	tx.SetChoice(c)
 	tx.SetSession(Session{
 		Key: s.Key, Transcript: transcript, Fresh: s.Fresh && c.Model == s.Choice.Model,
-		Seeded: true, Engaged: s.Engaged, Bots: s.Bots, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
+		Spent: Spending{All: s.Spent.All, Day: s.Spent.Day, Today: s.Spent.Today}, Seeded: true, Engaged: s.Engaged, Bots: s.Bots, LastActive: s.LastActive, LastTurn: s.LastTurn, Target: s.Target,
 	})
 	return out
 }

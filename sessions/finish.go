@@ -27,6 +27,7 @@ func (t *turn) finish(ctx context.Context, err error) {
 		t.record.Attempts = t.chain.Attempts()
 		t.record.Chain = t.chain.Plan().Chain
 	}
+	var over *quotaError
 	switch {
 	case err == nil:
 		t.answered()
@@ -39,6 +40,8 @@ func (t *turn) finish(ctx context.Context, err error) {
 			cut = t.cutOff()
 		}
 		t.end(nil, cut...)
+	case errors.As(err, &over):
+		t.refused(over)
 	default:
 		t.failed(err, cause)
 	}
@@ -196,6 +199,7 @@ func (t *turn) commit(change func(Tx) []delivery.Row) {
 	t.record.Ended = t.b.Now()
 	t.commitOnly(func(tx Tx) []delivery.Row {
 		rows := change(tx)
+		t.settleBill(tx)
 		tx.SaveTurn(t.record)
 		return rows
 	})

@@ -58,7 +58,8 @@ type Session struct {
 	// ImageNotice is the same for turns that ran on the image chain.
 	ImageNotice notices.State `json:"imageNotice,omitzero"`
 	Compactions int           `json:"compactions,omitempty"`
-	Usage       llm.Usage     `json:"usage,omitzero"`
+	Usage       llm.Usage     `json:"usage,omitzero"` // of the answers since the last reset
+	Spent       Spending      `json:"spent,omitzero"` // of everything, failed calls too
 	// Transcript is the id of the running transcript; a reset starts a new one.
 	Transcript string `json:"transcript,omitempty"`
 	// Seeded: what was said in the place before the bot came has been read into
@@ -108,7 +109,11 @@ type Entry struct {
 	Model   llm.Ref     `json:"model,omitzero"`    // who said it, for answers
 	Profile string      `json:"profile,omitempty"`
 	Usage   llm.Usage   `json:"usage,omitzero"`
-	At      time.Time   `json:"at"`
+	// Cost is what that call cost when it was made, if Priced; else the price
+	// of the model was not known.
+	Cost   llm.Money `json:"cost,omitempty"`
+	Priced bool      `json:"priced,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // Turn is what is kept about one turn for "/status why" and "explain".
@@ -152,6 +157,10 @@ type Tx interface {
 	// SaveTurn stores the record of a turn, replacing an earlier one with the
 	// same ID.
 	SaveTurn(Turn)
+	// Spend adds to what an account used on a day, and Spent is that, as this
+	// change sees it.
+	Spend(day string, a Account, used Bill)
+	Spent(day string, a Account) Bill
 }
 
 // ChoiceTx is a Tx that may also write the choice.
@@ -254,4 +263,5 @@ type Store interface {
 	History
 	Ears
 	Guests
+	Ledger
 }

@@ -67,6 +67,10 @@ type Settings struct {
 	SeedMessages int
 	// MaxAttachment is the largest file that is read, in bytes; zero is 20 MiB.
 	MaxAttachment int64
+	// Price is what a model costs; nil is not known.
+	Price func(llm.Ref) *llm.Price
+	// Quotas limit what may be used in a day.
+	Quotas Quotas
 	// PDFs reports whether a model reads documents; nil is none.
 	PDFs func(llm.Ref) bool
 	// Transcribe turns a voice message into text; nil where no model is

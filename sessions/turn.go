@@ -46,6 +46,7 @@ type turn struct {
 	reply   llm.Message     // of the last call
 	spent   llm.Usage       // by the last call
 	usage   llm.Usage       // of the whole turn
+	bill    Bill            // for it, failed calls too
 	asked   llm.Ref         // whom the last request went to
 	repairs []llm.Repair    // that its history needs
 	answer  failover.Answer // of the last call
@@ -163,6 +164,9 @@ func (t *turn) begin(ctx context.Context) error {
 			return &plainError{impossibleText(sess.Choice.Model, why, model)}
 		}
 	}
+	if err := t.within(ctx); err != nil {
+		return err
+	}
 	t.history, err = b.Store.Transcript(ctx, key, sess.Transcript, historyLimit)
 	if err != nil {
 		return fmt.Errorf("reading the transcript: %w", err)
@@ -234,6 +238,9 @@ func (t *turn) store(ctx context.Context) error {
 		}
 		s.Target, s.LastActive, s.Seeded = t.in.Message.Target, t.record.Started, true
 		tx.SetSession(s)
+		if err := t.count(tx); err != nil {
+			return err
+		}
 		if s.Choice == t.sess.Choice {
 			switch {
 			case t.auto.probing:
@@ -313,8 +320,9 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		}
 		t.answer = answer
 		if !blank(t.reply) {
-			t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model,
-				Profile: t.answer.Profile, Usage: t.spent, At: t.b.Now()})
+			cost := t.set.tally(t.answer.Model, t.spent)
+			t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model, Profile: t.answer.Profile,
+				Usage: t.spent, Cost: cost.Cost, Priced: cost.Unpriced == 0 && t.spent != (llm.Usage{}), At: t.b.Now()})
 		}
 		calls := callsOf(t.reply)
 		if len(calls) == 0 {
@@ -339,6 +347,10 @@ func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 	done := false
 	for ev, err := range client.Stream(ctx, t.request(ref)) {
 		if err != nil {
+			var failure *llm.Error
+			if errors.As(err, &failure) {
+				t.spend(ref, failure.Usage)
+			}
 			return err
 		}
 		switch ev.Kind {
@@ -349,6 +361,7 @@ func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 			t.reply, done = ev.Reply, true
 			t.spent = ev.Usage
 			t.usage = t.usage.Add(ev.Usage)
+			t.spend(ref, ev.Usage)
 		}
 	}
 	switch {

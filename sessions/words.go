@@ -39,6 +39,7 @@ const (
 	chooseHintText     = "Choose with `/model` and a name or number; `/model default` goes back."
 	modelsHeadText     = "You can choose one of these with `/model` and its number or name:"
 	statusUsageText    = "Write `/status`, or `/status why` for the decisions of the last turn."
+	nothingUsedText    = "This conversation: nothing yet."
 	noTurnText         = "There was no turn in this thread yet."
 )
 

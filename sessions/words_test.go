@@ -49,6 +49,16 @@ func TestWords(t *testing.T) {
 		{"unknown model", unknownModelText("m7", nil)}, {"unknown model, near", unknownModelText("m7", []string{"a/m1", "b/m2"})},
 		{"refused model", refusedModelText(a1, "modelPolicy.allow does not list it", []string{"b/m2"})},
 		{"unknown profile", unknownProfileText("a", "key7", []string{"a:key", "a:key2"})}, {"no profile", unknownProfileText("a", "key7", nil)},
+		{"nothing used", nothingUsedText}, {"your quota", quotaText(&quotaError{UserOf("discord", "7"), messagesText(20), now.Add(5 * time.Hour)}, now)},
+		{"quota of a place", quotaText(&quotaError{Account{Kind: PlaceAccount}, tokensText(100_000), now.Add(5 * time.Hour)}, now)},
+		{"quota of all", quotaText(&quotaError{Account{Kind: TotalAccount}, llm.Dollars(2.5).String(), now.Add(20 * time.Minute)}, now)},
+		{"quota of all, for operators", totalReachedText(&quotaError{Account{Kind: TotalAccount}, llm.Dollars(2.5).String(), now.Add(5 * time.Hour)}, now)},
+		{"end of the day", dayEndsText(now.Add(5*time.Hour), now)},
+		{"left", leftText(Quota{Messages: 20, Tokens: 100_000, Cost: llm.Dollar}, Tally{Messages: 3, Usage: llm.Usage{In: 1900, Out: 100}, Cost: llm.Dollars(1.02)})},
+		{"used", accountText(UserAccount, Tally{Messages: 1, Usage: llm.Usage{In: 1900, Out: 100}, Unpriced: 500, Cost: llm.Dollars(0.0213)})},
+		{"nothing used today", accountText(PlaceAccount, Tally{})},
+		{"a model", modelTallyText(Tally{Usage: llm.Usage{In: 1900, Out: 100, CacheRead: 1000}, Cost: llm.Dollars(0.0213)})},
+		{"a model without a price", modelTallyText(Tally{Usage: llm.Usage{In: 3, Out: 1}, Unpriced: 4})},
 		{"reason", reasonWords(llm.RateLimit)}, {"no reason", reasonWords("")},
 	} {
 		put(s.label, s.text)

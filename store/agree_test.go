@@ -110,6 +110,14 @@ func txStep(t *rapid.T) func(sessions.Tx) any {
 		func(tx sessions.Tx) any { tx.Withdraw(turn, kind, now); return nil },
 		func(tx sessions.Tx) any { tx.Begin(inbox, turn); return nil },
 		func(tx sessions.Tx) any { tx.Settle(inbox); return nil },
+		func(tx sessions.Tx) any {
+			a, b := sessions.UserOf("slack", turn), sessions.Bill{entry.Model: {Messages: session.Compactions, Cost: 7}}
+			if entry.Model.Model == "" && entry.Model.Provider != "" {
+				return nil // a ref that is no ref is refused by the one that writes documents
+			}
+			tx.Spend("2026-01-01", a, b)
+			return tx.Spent("2026-01-01", a)
+		},
 		func(tx sessions.Tx) any { tx.SaveTurn(sessions.Turn{ID: turn, Started: now}); return nil },
 		func(tx sessions.Tx) any {
 			if c, ok := tx.(sessions.ChoiceTx); ok {
@@ -237,6 +245,10 @@ func view(s storetest.Store) any {
 	for _, w := range []sessions.Where{{}, {Author: "t1"}, {Holder: core.Thread{Platform: "slack", Channel: "C"}.Key(), Author: "t2"}} {
 		heard, err := s.Heard(ctx, w, 9)
 		see(append([]sessions.Heard{}, heard...), err)
+	}
+	for _, id := range []string{"t1", "t2", "t3"} {
+		bill, err := s.Spent(ctx, "2026-01-01", sessions.UserOf("slack", id))
+		see(bill, err)
 	}
 	for _, thread := range []string{"one", "two"} {
 		k := core.Key{Agent: "main", Thread: thread}

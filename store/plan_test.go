@@ -18,6 +18,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		outgoingQuery,
 		rowByID,
 		statesQuery,
+		spentQuery,
 		withdrawQuery,
 	} {
 		n := strings.Count(query, "?")

@@ -133,6 +133,28 @@ func one[T any](c *conn, scan func(scanner) (T, error), query string, args ...an
 	return v, explain(c.path, err)
 }
 
+// all reads every row of a query inside the writer's transaction.
+func all[T any](c *conn, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	st, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(context.Background(), args...)
+	if err != nil {
+		return nil, explain(c.path, err)
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, explain(c.path, err)
+		}
+		list = append(list, v)
+	}
+	return list, explain(c.path, rows.Err())
+}
+
 // scanner is a row that can be read.
 type scanner interface{ Scan(...any) error }
 

@@ -40,6 +40,7 @@ type config struct {
 	Attachments     attachmentsConfig   `json:"attachments"`
 	Transcription   transcriptionConfig `json:"transcription"`
 	MaxToolRounds   int                 `json:"maxToolRounds" min:"1" max:"1000"`
+	Quotas          quotasConfig        `json:"quotas"`
 	Admin           adminConfig         `json:"admin"`
 	Store           storeConfig         `json:"store"`
 	Channels        channelsConfig      `json:"channels"`
@@ -108,9 +109,18 @@ type providerConfig struct {
 // modelConfig describes a model. Input is nil and ContextWindow zero where
 // nothing was written.
 type modelConfig struct {
-	ID            string   `json:"id" form:"model"`
-	Input         []string `json:"input" words:"text|image|pdf"`
-	ContextWindow int      `json:"contextWindow" min:"1" max:"100000000"` // tokens
+	ID            string      `json:"id" form:"model"`
+	Input         []string    `json:"input" words:"text|image|pdf"`
+	ContextWindow int         `json:"contextWindow" min:"1" max:"100000000"` // tokens
+	Cost          *costConfig `json:"cost"`
+}
+
+// costConfig is what a model costs, in US dollars per million tokens.
+type costConfig struct {
+	Input      float64  `json:"input" min:"0" max:"1000000"`
+	Output     float64  `json:"output" min:"0" max:"1000000"`
+	CacheRead  *float64 `json:"cacheRead" min:"0" max:"1000000"`
+	CacheWrite *float64 `json:"cacheWrite" min:"0" max:"1000000"`
 }
 
 // modelPolicyConfig limits what people may pick. Allow holds full refs, and
@@ -191,6 +201,24 @@ type attachmentsConfig struct {
 // Model is nobody.
 type transcriptionConfig struct {
 	Model llm.Ref `json:"model"`
+}
+
+// quotasConfig is how much may be used in a day, which begins and ends at
+// midnight in TimeZone.
+type quotasConfig struct {
+	User         quotaConfig `json:"user"`
+	Place        quotaConfig `json:"place"`
+	Total        quotaConfig `json:"total"`
+	TimeZone     string      `json:"timezone" form:"timeZone"`
+	ExemptAdmins bool        `json:"exemptAdmins"`
+}
+
+// quotaConfig is what one person, one place or all together may use; zero is no
+// limit.
+type quotaConfig struct {
+	Messages int     `json:"messages" min:"1" max:"1000000000"`
+	Tokens   int     `json:"tokens" min:"1" max:"1000000000000"`
+	USD      float64 `json:"usd" min:"0.000001" max:"1000000000"`
 }
 
 // adminConfig is who runs the bot, and where they read what needs them: at most
@@ -284,6 +312,7 @@ func defaultConfig() *config {
 		Thread:         threadConfig{Auto: true, SeedMessages: 20},
 		Attachments:    attachmentsConfig{MaxBytes: 20 << 20},
 		MaxToolRounds:  25,
+		Quotas:         quotasConfig{TimeZone: "UTC"},
 		Admin:          adminConfig{Every: 10 * time.Second, Burst: 5},
 		Store:          storeConfig{Synchronous: "normal"},
 		Channels: channelsConfig{

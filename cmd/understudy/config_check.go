@@ -120,6 +120,8 @@ func (d *configDecoder) checkModels(c *config) {
 				d.fail(at, "the model %s is in the list already", quoted(m.ID))
 			}
 			seen[m.ID] = true
+			d.missing(at+".cost", "input")
+			d.missing(at+".cost", "output")
 		}
 	}
 }

@@ -94,6 +94,12 @@ func walkKeys(v reflect.Value, path string, f func(path string, value reflect.Va
 		return
 	}
 	switch t.Kind() {
+	case reflect.Pointer:
+		if len(t.Elem().Name()) == 0 || t.Elem().Kind() != reflect.Struct {
+			f(path, v)
+			return
+		}
+		walkKeys(reflect.Zero(t.Elem()), path, f)
 	case reflect.Struct:
 		fields := configFields(t)
 		if len(fields) == 0 {

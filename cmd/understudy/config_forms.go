@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"understudy/core/llm"
@@ -41,6 +42,7 @@ var forms = map[string]form{
 	"profile":      {fits: isProfile, want: `a profile as "provider:name"`},
 	"platformID":   {fits: matching(platformPattern), want: "an id of the platform, not a name or mention"},
 	"allowed":      {fits: matching(`(?:(?:user|role):)?` + platformPattern + `|\*`), want: `an id of the platform, not a name or mention, "user:<id>" or "role:<id>", or "*" for everybody`},
+	"timeZone":     {fits: isTimeZone, want: `a time zone as "UTC" or "Europe/Berlin"`},
 	"httpURL":      {fits: isURL("http", "https"), want: "an address that begins with http:// or https://, without a user name"},
 	"wsURL":        {fits: isURL("ws", "wss"), want: "an address that begins with ws:// or wss://, without a user name"},
 }
@@ -89,6 +91,12 @@ func isURL(schemes ...string) func(string) bool {
 		u, err := url.Parse(s)
 		return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil
 	}
+}
+
+// isTimeZone wants a name that means the same on every machine.
+func isTimeZone(s string) bool {
+	_, err := time.LoadLocation(s)
+	return err == nil && s != "" && s != "Local"
 }
 
 func sortedNames[V any](m map[string]V) []string {

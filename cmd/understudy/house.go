@@ -119,8 +119,12 @@ func (h *house) configure(c *config) error {
 	return nil
 }
 
-// warn names candidates that can never be asked.
+// warn names candidates that can never be asked, or that a limit of money does
+// not hold for.
 func (h *house) warn(c *config, book *auth.Book) {
+	for _, m := range c.unpriced() {
+		h.parts.log.Warn("a model has no known price, so what it costs does not count towards quotas in usd; set its cost in models.providers", "model", m.String())
+	}
 	for _, m := range c.candidates() {
 		ps, err := book.Profiles(context.Background(), "main", m.Provider)
 		switch {

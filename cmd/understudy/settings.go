@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"understudy/core"
 	"understudy/core/auth"
@@ -38,6 +39,8 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		SeedMessages:  c.Thread.SeedMessages,
 		MaxAttachment: int64(c.Attachments.MaxBytes),
 		PDFs:          c.pdfs,
+		Price:         c.price,
+		Quotas:        c.Quotas.limits(),
 		Transcribe:    p.transcribe,
 		MaxToolRounds: c.MaxToolRounds,
 		TurnTimeout:   c.Timeouts.Turn,
@@ -161,6 +164,36 @@ func (c *config) window(r llm.Ref) int {
 		return info.Context
 	}
 	return llm.SafeDefault.Context
+}
+
+// price is what a model costs: what the file says counts before the catalogue.
+func (c *config) price(r llm.Ref) *llm.Price {
+	if m, ok := c.model(r); ok && m.Cost != nil {
+		return &llm.Price{Input: m.Cost.Input, Output: m.Cost.Output, CacheRead: m.Cost.CacheRead, CacheWrite: m.Cost.CacheWrite}
+	}
+	info, _ := llm.Lookup(r)
+	return info.Price
+}
+
+// limits are the quotas as the sessions want them.
+func (q quotasConfig) limits() sessions.Quotas {
+	limit := func(c quotaConfig) sessions.Quota {
+		return sessions.Quota{Messages: c.Messages, Tokens: c.Tokens, Cost: llm.Dollars(c.USD)}
+	}
+	zone, err := time.LoadLocation(q.TimeZone)
+	if err != nil {
+		zone = time.UTC // the file was checked
+	}
+	return sessions.Quotas{User: limit(q.User), Place: limit(q.Place), Total: limit(q.Total), ExemptAdmins: q.ExemptAdmins, Zone: zone}
+}
+
+// unpriced are the candidates whose price nobody knows while there is a limit of
+// money: what they cost does not count towards it.
+func (c *config) unpriced() []llm.Ref {
+	if q := c.Quotas; q.User.USD == 0 && q.Place.USD == 0 && q.Total.USD == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(c.candidates(), func(r llm.Ref) bool { return c.price(r) != nil })
 }
 
 // nearest are the three offered models or aliases closest to a word.

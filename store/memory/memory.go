@@ -48,6 +48,7 @@ type data struct {
 	states      map[profile]string
 	heard       map[ear]sound
 	guests      map[guest]string
+	spent       map[purse]sessions.Bill
 	counters    counters
 }
 
@@ -87,6 +88,12 @@ type (
 
 	guest struct{ platform, account, user string }
 
+	// purse is an account on one day. A bill is never changed but replaced.
+	purse struct {
+		account sessions.Account
+		day     string
+	}
+
 	// counters are the last numbers given out.
 	counters struct{ inbox, entry, row int64 }
 )
@@ -105,6 +112,7 @@ func New() *Memory {
 			states:      map[profile]string{},
 			heard:       map[ear]sound{},
 			guests:      map[guest]string{},
+			spent:       map[purse]sessions.Bill{},
 		},
 	}
 }
@@ -256,6 +264,7 @@ type change struct {
 	states      layer[profile, string]
 	heard       layer[ear, sound]
 	guests      layer[guest, string]
+	spent       layer[purse, sessions.Bill]
 	counters    counters
 }
 
@@ -271,6 +280,7 @@ func newChange(d *data) *change {
 		states:      over(d.states),
 		heard:       over(d.heard),
 		guests:      over(d.guests),
+		spent:       over(d.spent),
 		counters:    d.counters,
 	}
 }
@@ -285,6 +295,7 @@ func (c *change) apply() {
 	c.states.apply()
 	c.heard.apply()
 	c.guests.apply()
+	c.spent.apply()
 	c.data.counters = c.counters
 }
 

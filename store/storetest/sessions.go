@@ -27,12 +27,14 @@ func full() sessions.Session {
 			Before: &notices.State{Selected: opus, Active: opus, Turn: "t0"}},
 		Compactions: 2,
 		Usage:       llm.Usage{In: 10, Out: 20, CacheRead: 5},
-		Transcript:  "tr1",
-		Engaged:     true,
-		Active:      turbo,
-		LastActive:  noon,
-		LastTurn:    "t1",
-		Target:      core.Target{Thread: core.Thread{Platform: "discord", Channel: "3"}, ReplyTo: "m1"},
+		Spent: sessions.Spending{Since: sessions.Bill{opus: tally(1)}, All: sessions.Bill{opus: tally(2), turbo: tally(3)},
+			Day: "2026-03-29", Today: sessions.Bill{messages: {Messages: 1}}},
+		Transcript: "tr1",
+		Engaged:    true,
+		Active:     turbo,
+		LastActive: noon,
+		LastTurn:   "t1",
+		Target:     core.Target{Thread: core.Thread{Platform: "discord", Channel: "3"}, ReplyTo: "m1"},
 	}
 }
 
@@ -43,7 +45,7 @@ func choice() sessions.Choice {
 func entry(turn, text string) sessions.Entry {
 	return sessions.Entry{
 		Turn: turn, Message: llm.TextMessage(llm.Assistant, text), Model: opus,
-		Profile: "anthropic:env", Usage: llm.Usage{In: 1, Out: 2}, At: noon,
+		Profile: "anthropic:env", Usage: llm.Usage{In: 1, Out: 2}, Cost: 33_000, Priced: true, At: noon,
 	}
 }
 

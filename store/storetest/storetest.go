@@ -68,6 +68,8 @@ var tests = []test{
 	{"a second delivery is not heard", heardOnce},
 	{"guests", guests},
 	{"fifty writers of one guest", guestRace},
+	{"what was spent adds up by day", spent},
+	{"fifty who spend at once", spentRace},
 	{"handles see each other", handles},
 	{"instants come back", instants},
 	{"text comes back", texts},
