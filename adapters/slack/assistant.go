@@ -62,7 +62,7 @@ func (a *Adapter) opened(ctx context.Context, p payload) error {
 	}
 	who := core.Author{ID: as.User, Team: first(p.Event.UserTeam, p.Event.Team, p.workspace())}
 	t := core.Thread{Platform: "slack", Account: a.cfg.Account, Workspace: p.workspace(), Channel: as.Channel, Root: string(as.ThreadTS), Kind: core.KindDirect}
-	if v, err := a.admits(ctx, who, t); err != nil || v != admitted {
+	if v, err := a.admits(ctx, who, false, t); err != nil || v != admitted {
 		return err
 	}
 	a.untitled.add(refOf(t))

@@ -34,6 +34,7 @@ type call struct {
 	Text        string `json:"text"`
 	UserID      string `json:"user_id"`
 	TeamID      string `json:"team_id"`
+	Enterprise  string `json:"enterprise_id"`
 	ChannelID   string `json:"channel_id"`
 	ChannelName string `json:"channel_name"`
 	// An action is not.
@@ -41,7 +42,7 @@ type call struct {
 		ID   string `json:"id"`
 		Team string `json:"team_id"`
 	} `json:"user"`
-	Team      struct{ ID string }       `json:"team"`
+	Team      team                      `json:"team"`
 	Channel   struct{ ID, Name string } `json:"channel"`
 	Container struct {
 		ThreadTS  stamp `json:"thread_ts"`
@@ -56,6 +57,13 @@ type call struct {
 	// Both have these.
 	TriggerID   string `json:"trigger_id"`
 	ResponseURL string `json:"response_url"`
+}
+
+// team is the workspace of an interaction: that of the person, where it is
+// shared with another company (Slack Connect).
+type team struct {
+	ID         string `json:"id"`
+	Enterprise string `json:"enterprise_id"`
 }
 
 // act is a pick from a menu or a click on a button.
@@ -78,7 +86,7 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 		return
 	}
 	inv, acts, ok := a.invocation(e.Type, c)
-	if !ok || !a.lets(ctx, inv.Author, inv.Target.Thread, c.ResponseURL) || !a.calls.add(inv.ID) {
+	if !ok || !a.lets(ctx, inv.Author, a.outsider(c.team()), inv.Target.Thread, c.ResponseURL) || !a.calls.add(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)
@@ -131,7 +139,7 @@ func (a *Adapter) invocation(kind string, c call) (inv core.Invocation, acts []a
 	case kind == "slash_commands":
 		inv.Name, inv.Args = commandName(c.Command), strings.TrimSpace(c.Text)
 		inv.Author = core.Author{ID: c.UserID, Team: c.TeamID}
-		t.Workspace, t.Channel, t.Kind = c.TeamID, c.ChannelID, namedKind(c.ChannelID, c.ChannelName)
+		t.Workspace, t.Channel, t.Kind = a.workspace(c.TeamID), c.ChannelID, namedKind(c.ChannelID, c.ChannelName)
 	case c.View.ID != "":
 		if t, ok = c.View.thread(); !ok || c.View.Callback != viewCallback || t.Account != a.cfg.Account {
 			return inv, nil, false
@@ -139,7 +147,7 @@ func (a *Adapter) invocation(kind string, c call) (inv core.Invocation, acts []a
 		acts = c.ours()
 	case c.Type == "block_actions":
 		acts = c.ours()
-		t.Workspace, t.Channel, t.Kind = c.Team.ID, c.Channel.ID, namedKind(c.Channel.ID, c.Channel.Name)
+		t.Workspace, t.Channel, t.Kind = a.workspace(c.team().ID), c.Channel.ID, namedKind(c.Channel.ID, c.Channel.Name)
 		t.Root = first(string(c.Container.ThreadTS), string(c.Message.ThreadTS))
 		if t.Root != "" && t.Shared() {
 			t.Kind = core.KindThread
@@ -150,6 +158,29 @@ func (a *Adapter) invocation(kind string, c call) (inv core.Invocation, acts []a
 	}
 	inv.Target = core.Target{Thread: t, Recipient: inv.Author.ID, RecipientTeam: inv.Author.Team}
 	return inv, acts, t.Channel != "" && inv.Author.ID != "" && (inv.Name != "" || len(acts) > 0)
+}
+
+// team is the workspace that an interaction names. With an app of a whole
+// organisation it may name that of the person alone.
+func (c call) team() team {
+	return team{first(c.TeamID, c.Team.ID, c.User.Team), first(c.Enterprise, c.Team.Enterprise)}
+}
+
+// workspace is where an interaction happened for the bot. Who acts in a channel
+// that is shared with another company brings a workspace of his own along, so
+// that an app of one workspace goes by that.
+func (a *Adapter) workspace(named string) string {
+	if a.me.everywhere() {
+		return named
+	}
+	return a.me.team
+}
+
+// outsider reports whether an interaction comes from a workspace that is not
+// known to be of the bot's organisation. For an app of one workspace that needs
+// no answer: see [Adapter.guest].
+func (a *Adapter) outsider(from team) bool {
+	return a.me.everywhere() && from.Enterprise != a.me.organisation && from.ID != a.me.organisation && !a.allied.has(from.ID)
 }
 
 // ours are the acts on menus and buttons that the bot made: those that were
@@ -167,10 +198,12 @@ func (c call) ours() []act {
 	return nil
 }
 
-// namedKind reads the kind of a place from the name that interactions give it.
+// namedKind reads the kind of a place from its id, and from the name that
+// interactions give it: people choose the names of channels, so that one may be
+// called as Slack calls a direct message.
 func namedKind(id, name string) core.Kind {
 	switch {
-	case name == "directmessage", strings.HasPrefix(id, "D"):
+	case strings.HasPrefix(id, "D"):
 		return core.KindDirect
 	case strings.HasPrefix(name, "mpdm-"):
 		return core.KindGroup

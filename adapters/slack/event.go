@@ -29,11 +29,12 @@ func (a *Adapter) thread(p payload, ev event) core.Thread {
 	return t
 }
 
-// placeKind reads Slack's channel_type; events that lack it, such as
-// app_mention, leave the first letter of the id.
+// placeKind reads Slack's channel_type, which some events lack. That a place is
+// a direct message is read off the first letter of its id, which nobody can
+// choose, and which holds for all that Slack calls one.
 func placeKind(channel, channelType string) core.Kind {
 	switch {
-	case channelType == "im", channelType == "" && strings.HasPrefix(channel, "D"):
+	case strings.HasPrefix(channel, "D"):
 		return core.KindDirect
 	case channelType == "mpim":
 		return core.KindGroup
@@ -84,9 +85,9 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 	}
 	a.recall.came.add(eventRef{ev.Channel, id})
 	t := a.thread(p, ev)
-	who := author(ev)
+	who, outsider := a.sender(ctx, p, ev)
 	a.colleague(p, who)
-	v, err := a.admits(ctx, who, t)
+	v, err := a.admits(ctx, who, outsider, t)
 	switch {
 	case err != nil:
 		return err
@@ -183,7 +184,8 @@ func (a *Adapter) changed(ctx context.Context, p payload) error {
 	if ev.TS == "" || a.own(p, ev) || ev.Edited == nil || before != nil && before.Text == ev.Text {
 		return nil
 	}
-	if v, err := a.admits(ctx, author(ev), a.thread(p, ev)); err != nil || v != admitted {
+	who, outsider := a.sender(ctx, p, ev)
+	if v, err := a.admits(ctx, who, outsider, a.thread(p, ev)); err != nil || v != admitted {
 		return err
 	}
 	named, cancel := context.WithTimeout(ctx, nameWait)

@@ -121,7 +121,7 @@ func FuzzAnswers(f *testing.F) {
 		_, _ = a.Fetch(ctx, to.Thread, core.Attachment{ID: "F1"}, 100)
 		_, _, _ = a.Find(ctx, post(to, "x"), time.Unix(1, 0))
 		_, _ = a.Post(ctx, post(to, "x"))
-		_, _ = a.fetchName(ctx, "U1")
+		_, _ = a.fetchPerson(ctx, "U1")
 		a.me = nil
 		_, _ = a.identify(ctx)
 		a.loose.Wait()

@@ -127,7 +127,7 @@ func FuzzPlain(f *testing.F) {
 	}
 	a := &Adapter{me: &identity{user: "U0BOT", name: "understudy"}}
 	f.Fuzz(func(t *testing.T, s string) {
-		a.names = newNames(func(context.Context, string) (string, error) { return "", nil })
+		a.names = newNames(func(context.Context, string) (person, error) { return person{}, nil })
 		defer a.names.stop()
 		out := a.plain(t.Context(), "T1", s)
 		if len(out) > len(s)+len("@understudy")*(1+strings.Count(s, "<")) {

@@ -13,12 +13,12 @@ import (
 func (a *Adapter) stopped(ctx context.Context, p payload) error {
 	ev := p.subject()
 	t := a.thread(p, ev)
-	who := core.Author{ID: ev.User, Team: first(ev.UserTeam, ev.Team)}
+	who, outsider := a.sender(ctx, p, ev)
 	id := first(p.EventID, string(ev.EventTS))
 	if who.ID == "" || t.Channel == "" || id == "" {
 		return nil
 	}
-	if v, err := a.admits(ctx, who, t); err != nil || v != admitted {
+	if v, err := a.admits(ctx, who, outsider, t); err != nil || v != admitted {
 		return err
 	}
 	if !a.calls.add(id) {

@@ -17,10 +17,11 @@ const (
 	maxNames   = 10000
 )
 
-// names are the display names of people, looked up once and kept for a while.
+// names are the display names and workspaces of people, looked up once and kept
+// for a while.
 // Only one look-up runs per person.
 type names struct {
-	fetch   func(ctx context.Context, user string) (string, error)
+	fetch   func(ctx context.Context, user string) (person, error)
 	ctx     context.Context // of the look-ups, which outlive those who ask
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -33,13 +34,16 @@ type names struct {
 // ids in several.
 type nameKey struct{ team, user string }
 
+// person is what Slack knows of somebody: a display name, and the workspace.
+type person struct{ name, home string }
+
 type name struct {
-	done  chan struct{} // closed when text and until are set
-	text  string
+	done  chan struct{} // closed when who and until are set
+	who   person
 	until time.Time
 }
 
-func newNames(fetch func(context.Context, string) (string, error)) *names {
+func newNames(fetch func(context.Context, string) (person, error)) *names {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &names{fetch: fetch, ctx: ctx, cancel: cancel, known: map[nameKey]*name{}}
 }
@@ -52,15 +56,22 @@ func (n *names) stop() {
 
 // get is the display name of a user, or the id if none is known when ctx ends.
 func (n *names) get(ctx context.Context, team, user string) string {
+	return first(n.person(ctx, team, user).name, user)
+}
+
+// home is the workspace of a user, empty if none is known when ctx ends.
+func (n *names) home(ctx context.Context, user string) string { return n.person(ctx, "", user).home }
+
+func (n *names) person(ctx context.Context, team, user string) person {
 	if user == "" {
-		return ""
+		return person{}
 	}
 	e := n.entry(nameKey{team, user})
 	select {
 	case <-e.done:
-		return first(e.text, user)
+		return e.who
 	case <-ctx.Done():
-		return user
+		return person{}
 	}
 }
 
@@ -90,8 +101,8 @@ func (n *names) entry(k nameKey) *name {
 		defer close(e.done)
 		ctx, cancel := context.WithTimeout(n.ctx, nameLookup)
 		defer cancel()
-		text, err := n.fetch(ctx, k.user)
-		e.text, e.until = text, time.Now().Add(nameLife)
+		who, err := n.fetch(ctx, k.user)
+		e.who, e.until = who, time.Now().Add(nameLife)
 		if err != nil {
 			e.until = time.Now().Add(nameRetry)
 		}
@@ -99,12 +110,12 @@ func (n *names) entry(k nameKey) *name {
 	return e
 }
 
-// fetchName asks Slack for a display name.
-func (a *Adapter) fetchName(ctx context.Context, user string) (string, error) {
+// fetchPerson asks Slack who somebody is.
+func (a *Adapter) fetchPerson(ctx context.Context, user string) (person, error) {
 	u, err := a.api.GetUserInfoContext(ctx, user)
 	if err != nil {
 		a.log.Debug("a name is not known", "user", user, "error", clean(err))
-		return "", err
+		return person{}, err
 	}
-	return first(u.Profile.DisplayName, u.Profile.RealName, u.RealName, u.Name), nil
+	return person{first(u.Profile.DisplayName, u.Profile.RealName, u.RealName, u.Name), u.TeamID}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"understudy/core"
 )
@@ -114,8 +115,10 @@ const (
 
 // admits is the one decision about who may talk to the bot where. It is asked
 // on every entrance: messages, edits, commands, shortcuts, menus and buttons.
-func (a *Adapter) admits(ctx context.Context, who core.Author, t core.Thread) (verdict, error) {
-	s := speaker{id: who.ID, bot: who.Bot, home: who.Team, guest: !a.cfg.External && a.guest(who, t)}
+// Outsider is set for somebody who must be taken for one of another company
+// whatever the workspace says.
+func (a *Adapter) admits(ctx context.Context, who core.Author, outsider bool, t core.Thread) (verdict, error) {
+	s := speaker{id: who.ID, bot: who.Bot, home: who.Team, guest: !a.cfg.External && (outsider || a.guest(who, t))}
 	places := []string{a.me.organisation, t.Workspace}
 	if t.Kind != core.KindDirect {
 		if a.rules.shared(append(places, t.Channel), s) {
@@ -151,14 +154,32 @@ func (a *Adapter) colleague(p payload, who core.Author) {
 	}
 }
 
+// homeWait bounds the look-up of somebody's workspace, which decides whether he
+// may talk at all.
+const homeWait = 3 * time.Second
+
+// sender is who said it. In a channel that is shared with another company an
+// event about a file does not name the sender's workspace, nor does a history
+// always; Slack is asked then, and whoever stays unknown is an outsider.
+func (a *Adapter) sender(ctx context.Context, p payload, ev event) (who core.Author, outsider bool) {
+	who = author(ev)
+	if who.Team == "" && !who.Bot && (p.External || p.recalled) {
+		ctx, cancel := context.WithTimeout(ctx, homeWait)
+		defer cancel()
+		who.Team = a.names.home(ctx, who.ID)
+		return who, who.Team == ""
+	}
+	return who, false
+}
+
 // strangerText refuses a native command.
 const strangerText = "You may not give commands to this bot yet. Write a message to it first; then an admin can approve you."
 
 // lets reports whether somebody may give a command or press a button. Who may
 // not gets no hint, except that a stranger in a direct message is told how to be
 // let in.
-func (a *Adapter) lets(ctx context.Context, who core.Author, t core.Thread, responseURL string) bool {
-	v, err := a.admits(ctx, who, t)
+func (a *Adapter) lets(ctx context.Context, who core.Author, outsider bool, t core.Thread, responseURL string) bool {
+	v, err := a.admits(ctx, who, outsider, t)
 	switch {
 	case err != nil:
 		a.log.Error("a command was not carried out", "user", who.ID, "error", err)

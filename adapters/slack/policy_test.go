@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 		if a.rules, err = parseRules(strings.Fields(c.allow)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := a.admits(t.Context(), c.who, c.where); got != c.want || err != nil {
+		if got, err := a.admits(t.Context(), c.who, false, c.where); got != c.want || err != nil {
 			t.Errorf("%s: %v, %v", c.name, got, err)
 		}
 		a.names.stop()

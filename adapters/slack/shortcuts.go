@@ -25,13 +25,16 @@ type shortcut struct {
 		ID   string `json:"id"`
 		Team string `json:"team_id"`
 	} `json:"user"`
-	Team      struct{ ID string }       `json:"team"`
+	Team      team                      `json:"team"`
 	Channel   struct{ ID, Name string } `json:"channel"`
 	MessageTS stamp                     `json:"message_ts"`
 	Message   event                     `json:"message"`
 }
 
-// invocation reads which command is meant, and in which conversation: that of
+// team is the workspace that the shortcut names.
+func (s shortcut) team() team { return team{first(s.Team.ID, s.User.Team), s.Team.Enterprise} }
+
+// shortcutInvocation reads which command is meant, and in which conversation: that of
 // the message whose menu it was taken from.
 func (a *Adapter) shortcutInvocation(s shortcut) (core.Invocation, bool) {
 	if _, ok := shortcuts[s.Callback]; !ok {
@@ -41,7 +44,7 @@ func (a *Adapter) shortcutInvocation(s shortcut) (core.Invocation, bool) {
 	ev.Channel, ev.ChannelType = s.Channel.ID, channelType(core.Thread{Kind: namedKind(s.Channel.ID, s.Channel.Name)})
 	ev.TS = stamp(first(string(s.MessageTS), string(ev.TS)))
 	who := core.Author{ID: s.User.ID, Team: s.User.Team}
-	t := a.thread(payload{TeamID: first(s.Team.ID, s.User.Team)}, ev)
+	t := a.thread(payload{TeamID: a.workspace(s.team().ID)}, ev)
 	return core.Invocation{ID: s.Trigger, Author: who, Native: true, Name: s.Callback,
 		Target: core.Target{Thread: t, Recipient: who.ID, RecipientTeam: who.Team}}, t.Channel != "" && who.ID != ""
 }
@@ -50,7 +53,7 @@ func (a *Adapter) shortcutInvocation(s shortcut) (core.Invocation, bool) {
 // was acknowledged; what there is to say goes to the caller alone.
 func (a *Adapter) shortcut(ctx context.Context, s shortcut) {
 	inv, ok := a.shortcutInvocation(s)
-	if !ok || !a.lets(ctx, inv.Author, inv.Target.Thread, s.Response) || !a.calls.add(inv.ID) {
+	if !ok || !a.lets(ctx, inv.Author, a.outsider(s.team()), inv.Target.Thread, s.Response) || !a.calls.add(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)

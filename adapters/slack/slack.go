@@ -193,7 +193,7 @@ func New(cfg Config) (*Adapter, error) {
 		slackgo.OptionAppLevelToken(cfg.AppToken.Reveal()),
 		slackgo.OptionAPIURL(cfg.APIURL),
 		slackgo.OptionHTTPClient(a.http))
-	a.names = newNames(a.fetchName)
+	a.names = newNames(a.fetchPerson)
 	a.warnNobody()
 	return a, nil
 }

@@ -8,11 +8,11 @@ import (
 
 func TestPlain(t *testing.T) {
 	a := &Adapter{me: &identity{user: "U0BOT", name: "understudy"}}
-	a.names = newNames(func(_ context.Context, user string) (string, error) {
+	a.names = newNames(func(_ context.Context, user string) (person, error) {
 		if user == "U1" {
-			return "Ann", nil
+			return person{name: "Ann"}, nil
 		}
-		return "", errors.New("unknown")
+		return person{}, errors.New("unknown")
 	})
 	defer a.names.stop()
 	for in, want := range map[string]string{

@@ -23,7 +23,7 @@ func (s *Server) Slash(channel, user, command, text string) (trigger, envelopeID
 	who := s.users[user]
 	e := &envelope{kind: "slash_commands", accepts: true, payload: map[string]any{
 		"command": command, "text": text, "user_id": user, "user_name": strings.ToLower(who.Name), "channel_id": channel, "channel_name": name,
-		"team_id": p.team, "api_app_id": App, "response_url": address, "trigger_id": trigger, "is_enterprise_install": strconv.FormatBool(s.cfg.OrgWide),
+		"team_id": p.team, "enterprise_id": s.cfg.Organisation, "api_app_id": App, "response_url": address, "trigger_id": trigger, "is_enterprise_install": strconv.FormatBool(s.cfg.OrgWide),
 	}}
 	s.send(e)
 	return trigger, e.id
@@ -98,6 +98,19 @@ func (s *Server) Suggest(channel, user, action, typed string) (envelopeID string
 	return e.id
 }
 
+// workspaceOf is the team of an interaction: in a channel that is shared with
+// another company it is that of the person, and no part of the organisation.
+func (s *Server) workspaceOf(p *place, who *Person) map[string]any {
+	if p.shared && who.Team != p.team {
+		return map[string]any{"id": who.Team, "domain": "elsewhere"}
+	}
+	v := map[string]any{"id": p.team, "domain": "fake"}
+	if s.cfg.Organisation != "" {
+		v["enterprise_id"], v["enterprise_name"] = s.cfg.Organisation, "Fake"
+	}
+	return v
+}
+
 // interaction is what the payloads of interactions have in common. The lock is
 // held.
 func (s *Server) interaction(kind string, p *place, user string, fields map[string]any) map[string]any {
@@ -109,7 +122,7 @@ func (s *Server) interaction(kind string, p *place, user string, fields map[stri
 	v := map[string]any{
 		"type": kind, "api_app_id": App, "token": "unused", "is_enterprise_install": s.cfg.OrgWide, "enterprise": nil,
 		"user":    map[string]any{"id": user, "team_id": who.Team, "name": strings.ToLower(who.Name)},
-		"team":    map[string]any{"id": p.team, "domain": "fake"},
+		"team":    s.workspaceOf(p, who),
 		"channel": map[string]any{"id": p.id, "name": name},
 	}
 	if s.cfg.Organisation != "" {

@@ -191,7 +191,9 @@ func inside(m *Message) map[string]any {
 	set("subtype", m.Subtype)
 	set("thread_ts", m.ThreadTS)
 	set("team", m.Team)
-	if m.Guest {
+	if m.Subtype == "file_share" {
+		delete(v, "team") // such an event does not say who is at home where
+	} else if m.Guest {
 		v["user_team"], v["source_team"] = m.Team, m.Team
 	}
 	if m.BotID == BotID {
