@@ -15,12 +15,12 @@ import (
 )
 
 // start runs the program in this process and returns what it printed.
-func start(t *testing.T) hint {
+func start(t *testing.T, flags ...string) hint {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, write, io.Discard, []string{"-dir", t.TempDir()}) }()
+	go func() { ended <- run(ctx, write, io.Discard, append(flags, "-dir", t.TempDir())) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -124,6 +124,110 @@ func (h hint) posts(t *testing.T, platform, thread string, want int) []post {
 	return all
 }
 
+// What people do in crash runs, and what can be seen of it.
+func TestPeople(t *testing.T) {
+	h := start(t)
+	for _, platform := range []string{"discord", "slack"} {
+		channel := map[string]string{"discord": "1000", "slack": "C1"}[platform]
+		at := fmt.Sprintf(`"platform": %q, "channel": %q`, platform, channel)
+		h.order(t, "POST", "/place", `{`+at+`}`, nil)
+		var kept, gone said
+		h.order(t, "POST", "/say", `{`+at+`, "text": "one", "now": true}`, &kept)
+		h.order(t, "POST", "/say", `{`+at+`, "text": "two", "now": true}`, &gone)
+		h.order(t, "POST", "/edit", `{`+at+`, "id": "`+kept.ID+`", "text": "changed"}`, nil)
+		h.order(t, "POST", "/delete", `{`+at+`, "id": "`+gone.ID+`"}`, nil)
+		if status := h.order(t, "POST", "/again", `{`+at+`, "id": "`+gone.ID+`"}`, nil); status != http.StatusBadRequest {
+			t.Errorf("telling again of what is gone is answered with %d", status)
+		}
+		if status := h.order(t, "POST", "/again", `{`+at+`, "id": "`+kept.ID+`"}`, nil); status != http.StatusOK {
+			t.Errorf("telling of a message again is answered with %d", status)
+		}
+		var all stands
+		h.order(t, "GET", "/everything", "", &all)
+		var here []standing
+		for _, m := range all.Messages {
+			if m.Platform == platform && m.Channel == channel {
+				here = append(here, m)
+			}
+		}
+		if len(here) != 1 || here[0].ID != kept.ID || here[0].Text != "changed" || here[0].Bot {
+			t.Errorf("on %s there stands %+v", platform, here)
+		}
+	}
+	var place struct{ Channel string }
+	h.order(t, "POST", "/place", `{"platform": "discord", "user": "710"}`, &place)
+	if h.order(t, "POST", "/say", `{"platform": "discord", "channel": "`+place.Channel+`", "user": "710", "text": "hello", "now": true}`, nil) != http.StatusOK {
+		t.Errorf("nobody can speak in %q", place.Channel)
+	}
+}
+
+// recited asks a provider and returns its answer as it goes over the wire.
+func (h hint) recited(t *testing.T, wire, model, text string) (int, string) {
+	t.Helper()
+	address := h.Lead + "/v1/messages"
+	if wire == "chat" {
+		address = h.Second + "/v1/chat/completions"
+	}
+	body := fmt.Sprintf(`{"model": %q, "messages": [{"role": "user", "content": %q}]}`, model, text)
+	resp, err := http.Post(address, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, string(all)
+}
+
+// The providers do what the newest message says, and can be held.
+func TestRecital(t *testing.T) {
+	h := start(t, "-recite")
+	if _, text := h.recited(t, "messages", "actor", "line 1 please. line 2 please"); !strings.Contains(text, "heard 2 (lead).") {
+		t.Errorf("the lead says %s", text)
+	}
+	if status, text := h.recited(t, "messages", "actor", "line 3 please, the lead is away"); status != http.StatusTooManyRequests {
+		t.Errorf("the lead is away and says %d %s", status, text)
+	}
+	if _, text := h.recited(t, "chat", "double", "line 3 please, the lead is away"); !strings.Contains(text, "heard 3 (second).") {
+		t.Errorf("the second says %s", text)
+	}
+	if _, text := h.recited(t, "chat", "double", "line 4 please, ring"); !strings.Contains(text, "session_status") {
+		t.Errorf("asked for a tool that it does not have, the second says %s", text)
+	}
+
+	var none, got caught
+	h.order(t, "POST", "/hold", `{"request": "ending", "within": 1}`, &none)
+	if _, text := h.recited(t, "messages", "actor", "line 5 please"); none.Reached || !strings.Contains(text, "heard 5 (lead).") {
+		t.Errorf("what nobody waits for is held: %+v, %s", none, text)
+	}
+	held, ended := make(chan caught, 1), make(chan string, 1)
+	go func() {
+		var c caught
+		h.order(t, "POST", "/hold", `{"request": "second", "within": 30000}`, &c)
+		held <- c
+	}()
+	for got == (caught{}) { // one of these is held
+		go func() {
+			_, text := h.recited(t, "chat", "double", "line 7 please")
+			ended <- text
+		}()
+		select {
+		case got = <-held:
+		case <-ended:
+		}
+	}
+	if !got.Reached || got.What != "7" {
+		t.Errorf("held is %+v", got)
+	}
+	h.order(t, "POST", "/drop", `{}`, nil)
+	if text := <-ended; !strings.Contains(text, "heard 7 (second).") {
+		t.Errorf("after the drop it says %s", text)
+	}
+}
+
 func TestBadOrders(t *testing.T) {
 	h := start(t)
 	for _, c := range []struct{ method, path, body string }{
@@ -147,6 +251,12 @@ func TestBadOrders(t *testing.T) {
 		{"POST", "/discord/break", `{"how": "drop", "meanwhile": {"text": "hello", "channel": "1"}}`},
 		{"POST", "/discord/refuse", `{"channel": "1", "lacks": "post"}`},
 		{"POST", "/discord/refuse", `{"channel": "100", "lacks": "money"}`},
+		{"POST", "/hold", `{"platform": "irc", "request": "PRIVMSG"}`},
+		{"POST", "/hold", `{"platform": "discord", "request": "typing"}`},
+		{"POST", "/place", `{"platform": "slack"}`},
+		{"POST", "/edit", `{"platform": "slack", "channel": "C1", "id": "1.2"}`},
+		{"POST", "/delete", `{"platform": "discord", "channel": "100", "id": "1"}`},
+		{"GET", "/played", ""},
 		{"POST", "/slack/slash", `{"channel": "C1", "command": "/model"}`},
 		{"POST", "/slack/press", `{"channel": "C1", "action": "a"}`},
 		{"POST", "/slack/press", `{"channel": "C0CHAN", "message": "1.000001", "action": "a"}`},

@@ -72,6 +72,33 @@
 //	POST /slack/events    {"events": "http://…"} sends all over HTTP from now on,
 //	                signed with the secret that was printed
 //
+// The flag -recite lets both providers answer the newest message that says
+// "line 7 please" with "heard 7 (lead)." or "heard 7 (second).". Behind it may
+// stand ", slowly", ", at length", ", the lead is away" (the lead refuses it and
+// wants two seconds' rest) and ", ring": before the answer the tool ring is called, which
+// rings the bell /ring, or session_status where the bot has no such tool.
+//
+// What crash runs need besides:
+//
+//	POST /hold      {"platform": "slack", "request": "chat.postMessage",
+//	                "within": 1000} waits until such a request was carried out,
+//	                keeps its answer back and says whether it came within so
+//	                many milliseconds. Without a platform the request is asked,
+//	                second, ending or ring: a reciting provider was asked, the
+//	                second one was, it has said
+//	                everything but that this is the end ("what" is the gate to
+//	                open at /lead/open and /second/open), or the bell is rung
+//	POST /drop      {} lets everything go on that is held
+//	POST /place     {"platform": "slack", "channel": "C1", "user": ""} adds a
+//	                channel, or with a user the direct messages with that one; it
+//	                returns its id
+//	POST /edit      {"platform", "channel", "thread", "id", "text"} is a person
+//	                changing a message, /delete deleting it, and /again the
+//	                platform telling of it once more
+//	GET  /everything  all messages that stand anywhere, in order, and the threads
+//	GET  /played    rings of the bell by number, and when the lead was away
+//	POST /slack/deaf  {"acks": 1} loses so many acknowledgements
+//
 // For example, a fallback with its notice:
 //
 //	curl -d '{"model": "actor", "answers": [{"status": 529, "code": "overloaded_error"}]}' $FAKES_CONTROL/lead/queue
@@ -116,13 +143,14 @@ func run(ctx context.Context, out, errs io.Writer, args []string) error {
 	f.StringVar(&at.slack, "slack", free, "address of the fake Slack")
 	f.StringVar(&at.lead, "lead", free, "address of the provider of lead/actor")
 	f.StringVar(&at.second, "second", free, "address of the provider of second/double")
+	recites := f.Bool("recite", false, "let the providers do what the newest message says")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("%q is one word too many; -h shows the flags", f.Arg(0))
 	}
-	w, err := open(at)
+	w, err := open(at, *recites)
 	if err != nil {
 		return err
 	}

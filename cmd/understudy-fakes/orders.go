@@ -30,6 +30,7 @@ func (w *world) orders() http.Handler {
 	mux.HandleFunc("GET /requests", func(rw http.ResponseWriter, r *http.Request) {
 		answer(rw)(w.requests(r.URL.Query().Get("platform")))
 	})
+	w.crashOrders(mux)
 	w.discordOrders(mux)
 	w.slackOrders(mux)
 	mux.Handle("/lead/", http.StripPrefix("/lead", w.lead.Control()))
@@ -68,6 +69,7 @@ func answer(rw http.ResponseWriter) func(any, error) {
 type speech struct {
 	Platform, Channel, Thread, User, Text string
 
+	Now  bool // also when the bot is not connected
 	File *attached
 }
 
@@ -92,7 +94,7 @@ func (w *world) say(ctx context.Context, o speech) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectWait)
 	defer cancel()
-	if p.await(ctx, func() bool { return p.connected() > 0 }) != nil {
+	if !o.Now && p.await(ctx, func() bool { return p.connected() > 0 }) != nil {
 		return nil, fmt.Errorf("the bot is not connected to %s and would not hear it", o.Platform)
 	}
 	return w.utter(p, o)

@@ -38,11 +38,17 @@ type post struct {
 }
 
 func (w *world) platform(name string) (platform, error) {
+	w.mu.Lock()
+	more := slices.Clone(w.more[name])
+	w.mu.Unlock()
 	switch name {
 	case "discord":
-		return discordPlatform(w.discord), nil
+		p := discordPlatform(w.discord)
+		p.channels = append(p.channels, more...)
+		return p, nil
 	case "slack":
 		p := slackPlatform(w.slack)
+		p.channels = append(p.channels, more...)
 		if w.overHTTP.Load() { // there it is always at hand
 			p.connected = func() int { return 1 }
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,11 +31,15 @@ type world struct {
 	listener     net.Listener
 	control      *http.Server
 	ended        chan struct{}
+	latch        *latch
+	stage        *stage // nil unless the providers recite
+	mu           sync.Mutex
+	more         map[string][]string // channels that were added, by platform
 }
 
 // open starts all parts, or none.
-func open(at addresses) (_ *world, err error) {
-	w := &world{slack: slacktest.New(slacktest.Config{}), ended: make(chan struct{})}
+func open(at addresses, recites bool) (_ *world, err error) {
+	w := &world{slack: slacktest.New(slacktest.Config{}), ended: make(chan struct{}), latch: newLatch(), more: map[string][]string{}}
 	defer func() {
 		if err != nil {
 			w.close()
@@ -54,6 +59,11 @@ func open(at addresses) (_ *world, err error) {
 	}
 	if w.listener, err = net.Listen("tcp", at.control); err != nil {
 		return nil, fmt.Errorf("listening for orders: %w", err)
+	}
+	if recites {
+		w.stage = &stage{latch: w.latch, bell: "http://" + w.listener.Addr().String() + "/ring", rings: map[string]int{}}
+		w.lead.Recite(w.stage.recite("lead"))
+		w.second.Recite(w.stage.recite("second"))
 	}
 	w.control = &http.Server{Handler: w.orders(), ReadHeaderTimeout: 10 * time.Second}
 	go func() {

@@ -41,6 +41,7 @@ func TestProcess(t *testing.T) {
 			{"stopped", stopped},
 			{"stopped without an answer", stoppedWithoutAnswer},
 			{"stopped alone", stoppedAlone},
+			{"stopped at once", stoppedAtOnce},
 		} {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
 				c.test(t, &machine{stand: newStand(t, newTown(t)), program: program})
@@ -352,6 +353,32 @@ func stoppedAlone(t *testing.T, m *machine) {
 	m.towns[0].Close()
 	m.terminate()
 	m.ended()
+}
+
+// stoppedAtOnce: a second signal ends the bot though it has time left, and what
+// it was doing is done by the next one.
+func stoppedAtOnce(t *testing.T, m *machine) {
+	m.env = append(m.env, "UNDERSTUDY_SHUTDOWN_GRACE=1h")
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Hang()))
+	m.start()
+	k := m.open(m.towns[0], "the last line, please")
+	m.asked(1)
+	m.terminate()
+	m.connected(0) // it has heard the first
+	m.terminate()
+	err := m.cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("at a second signal the bot ended with %v", err)
+	}
+	k.nothingElse()
+
+	m.lead.Queue("actor", llmtest.Text("The end."))
+	m.start()
+	k.next("The end.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
 }
 
 // asked waits until the lead has got that many requests.

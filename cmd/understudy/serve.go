@@ -70,7 +70,7 @@ func (s *setup) serve(ctx context.Context, c console) error {
 		platform: func(t core.Thread) (core.Platform, bool) { p, ok := platforms[t.Platform]; return p, ok },
 		client:   s.config.clients(transport, &script.Script{Timeouts: s.config.Timeouts.request()}), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
-		feed: feed, channel: channelOn(platforms), transcribe: transcribe,
+		tools: moreTools(), feed: feed, channel: channelOn(platforms), transcribe: transcribe,
 		maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL), log: log,
 	})
 	if err != nil {

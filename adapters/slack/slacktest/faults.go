@@ -20,6 +20,8 @@ type Fault struct {
 	// Hold keeps the answer back until it is closed. A client that gives up
 	// before gets nothing.
 	Hold <-chan struct{}
+	// Reached, if set, is closed once the call has had its effect, or had none.
+	Reached chan<- struct{}
 	// Perform does what was asked in spite of the answer. A fault that only
 	// holds always does.
 	Perform bool
@@ -63,6 +65,9 @@ func (s *Server) fault(method string) (Fault, bool) {
 // answer plays the fault's part of the answer. It returns true when the usual
 // answer is still to be written.
 func (f Fault) answer(s *Server, w http.ResponseWriter, r *http.Request) bool {
+	if f.Reached != nil {
+		close(f.Reached)
+	}
 	if f.Hold != nil {
 		select {
 		case <-f.Hold:

@@ -106,6 +106,7 @@ type Server struct {
 	next      int // whose turn it is among conns
 	envelopes []*envelope
 	missed    int
+	deaf      int    // acknowledgements that are still to be lost
 	refuse    string // reason of the disconnect that greets new connections
 	mute      bool   // no pings
 	opened    int

@@ -258,6 +258,26 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
+func TestLostAcks(t *testing.T) {
+	s := serve(t, slacktest.Config{AckWithin: 50 * time.Millisecond})
+	c := open(t, s)
+	c.next()
+	ts := s.Say(slacktest.DM, slacktest.User, "hello")
+	s.LoseAcks(1)
+	first := c.next()
+	c.ack(first)
+	again := c.next()
+	if again["envelope_id"] != first["envelope_id"] || again["retry_attempt"] != 1.0 {
+		t.Errorf("after a lost acknowledgement came %v", again)
+	}
+	c.ack(again)
+	s.Repeat(slacktest.DM, ts)
+	repeat := c.next()
+	if repeat["envelope_id"] == first["envelope_id"] || inner(repeat)["ts"] != ts || inner(repeat)["text"] != "hello" {
+		t.Errorf("told of again with %v", repeat)
+	}
+}
+
 func TestEachEnvelopeGoesToOneSocket(t *testing.T) {
 	s := serve(t, slacktest.Config{})
 	a, b := open(t, s), open(t, s)
@@ -423,12 +443,12 @@ func TestResponseURLWearsOut(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	s := serve(t, slacktest.Config{})
-	hold := make(chan struct{})
+	hold, reached := make(chan struct{}), make(chan struct{})
 	s.Fail("chat.postMessage",
 		slacktest.Fault{Error: "fatal_error", Perform: true},
 		slacktest.Fault{Error: "fatal_error"},
 		slacktest.Fault{RetryAfter: 3},
-		slacktest.Fault{Hold: hold})
+		slacktest.Fault{Hold: hold, Reached: reached})
 	post := func() map[string]any {
 		return call(t, s, "chat.postMessage", "channel", slacktest.Channel, "text", "x")
 	}
@@ -446,8 +466,13 @@ func TestFaults(t *testing.T) {
 	go func() { done <- post() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if err := s.Wait(ctx, "the post", func() bool { return standing() == 2 }); err != nil {
-		t.Fatal(err)
+	select {
+	case <-reached:
+	case <-ctx.Done():
+		t.Fatal("the post was not reached")
+	}
+	if n := standing(); n != 2 {
+		t.Errorf("%d posts when the answer is held back", n)
 	}
 	select {
 	case out := <-done:

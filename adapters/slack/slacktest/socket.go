@@ -388,10 +388,22 @@ func (s *Server) read(c *conn) {
 	}
 }
 
+// LoseAcks lets the next n acknowledgements get lost on their way: Slack sends
+// those envelopes again.
+func (s *Server) LoseAcks(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = n
+}
+
 func (s *Server) ack(c *conn, id string, payload json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.touch()
+	if s.deaf > 0 {
+		s.deaf--
+		return
+	}
 	for _, e := range slices.Backward(s.envelopes) {
 		if e.id == id {
 			e.stop()

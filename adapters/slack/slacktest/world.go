@@ -232,6 +232,15 @@ func (s *Server) Edit(channel, ts, text string) {
 	s.touch()
 }
 
+// Repeat is Slack telling of a message a second time, in an envelope of its own.
+func (s *Server) Repeat(channel, ts string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.places[channel]
+	s.emit(s.event(p.find(ts), p))
+	s.touch()
+}
+
 // Unfurl is Slack adding a link preview: the message changes, its text does
 // not.
 func (s *Server) Unfurl(channel, ts string) {

@@ -25,6 +25,7 @@ type Server struct {
 	mu       sync.Mutex
 	queues   map[queueKey]*queue
 	gates    map[string]chan struct{}
+	recite   func(context.Context, Asked) Response
 	log      []Request
 	asked    int // requests since the start
 	gone     int // requests whose client left before the answer ended
@@ -154,6 +155,14 @@ func (s *Server) QueueFor(model, key string, answers ...Response) {
 	s.queues[k].add(answers)
 }
 
+// Recite makes answers up: f gives them for requests for which nothing is
+// queued. Its context ends when the client leaves; f may wait.
+func (s *Server) Recite(f func(context.Context, Asked) Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recite = f
+}
+
 // Open opens a gate for everybody who waits at it, now or later.
 func (s *Server) Open(gate string) {
 	c := s.gate(gate)
@@ -240,7 +249,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, d Dialect) {
 		Key: credential(r.Header), Header: r.Header.Clone(), Body: body,
 	}
 	s.mu.Lock()
-	answer := s.choose(entry.Model, entry.Key)
+	answer, queued := s.choose(entry.Model, entry.Key)
+	recite := s.recite
 	s.mu.Unlock()
 	s.note(func() {
 		s.asked++
@@ -249,19 +259,28 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, d Dialect) {
 			s.log = s.log[len(s.log)-logLimit:]
 		}
 	})
+	if !queued && recite != nil {
+		asked, err := d.Read(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		answer = recite(r.Context(), asked)
+	}
 	p := player{s: s, w: w, ctx: r.Context(), dialect: d, answer: d.Open(entry.Model)}
 	if !p.play(answer) {
 		s.note(func() { s.gone++ })
 	}
 }
 
-func (s *Server) choose(model, key string) Response {
+// choose takes what is queued; queued is false where nothing is.
+func (s *Server) choose(model, key string) (_ Response, queued bool) {
 	for _, k := range []queueKey{{model, key}, {model, ""}, {"", ""}} {
 		if q := s.queues[k]; q != nil {
-			return q.take()
+			return q.take(), true
 		}
 	}
-	return Text("ok")
+	return Text("ok"), false
 }
 
 // credential is the key or token of a request.

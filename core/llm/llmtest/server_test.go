@@ -43,6 +43,22 @@ func said(t *testing.T, s *Server, model, key string) string {
 	return string(all)
 }
 
+func TestRecite(t *testing.T) {
+	s := NewMemory()
+	defer s.Close()
+	s.Recite(func(_ context.Context, asked Asked) Response { return Text("you asked " + asked.Model) })
+	if got := said(t, s, "m", ""); !strings.Contains(got, "you asked m") {
+		t.Errorf("with nothing queued it says %s", got)
+	}
+	s.Queue("m", Text("as queued"))
+	if got := said(t, s, "m", ""); !strings.Contains(got, "as queued") {
+		t.Errorf("with an answer queued it says %s", got)
+	}
+	if got := said(t, s, "n", ""); !strings.Contains(got, "you asked n") {
+		t.Errorf("another model says %s", got)
+	}
+}
+
 func TestQueue(t *testing.T) {
 	s := NewMemory()
 	defer s.Close()
