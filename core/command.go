@@ -77,6 +77,10 @@ func ParseCommand(text string) (c Command, args string, ok bool) {
 	return c, args, true
 }
 
+// Takes reports whether args, given to the command by itself and not in a
+// sentence, are what it can be carried out with.
+func (c Command) Takes(args string) bool { return c.takes('/', args) }
+
 // takes reports whether args can be meant for the command: "/stop" and "!stop"
 // are commands, "!stop that, will you" is a sentence. A slash in front of a free
 // argument is meant, even if there are too many words: the reply says how to

@@ -117,7 +117,8 @@ func (b *Bot) Command(ctx context.Context, inv core.Invocation) (core.Reply, err
 
 // command carries out a native command in the session of a place.
 func (b *Bot) command(ctx context.Context, set *Settings, key core.Key, place core.Thread, inv core.Invocation) (core.Reply, error) {
-	if _, ok := core.FindCommand(inv.Name); !ok {
+	cmd, ok := core.FindCommand(inv.Name)
+	if !ok {
 		return core.Reply{Text: unknownCommandText(inv.Name)}, nil
 	}
 	c := b.call(ctx, set, key, place, inv)
@@ -126,7 +127,7 @@ func (b *Bot) command(ctx context.Context, set *Settings, key core.Key, place co
 		return b.carryOut(c, c.inThread, nil, nil)
 	case inv.Name == "retry":
 		return b.nativeRetry(ctx, key, inv)
-	case isReset(inv.Name):
+	case isReset(inv.Name) && cmd.Takes(inv.Args): // else nothing is reset
 		return b.reset(ctx, key, place, inv)
 	}
 	return b.execute(ctx, key, place, inv, nil, nil)

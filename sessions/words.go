@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"understudy/core"
 	"understudy/core/failover"
@@ -70,10 +71,25 @@ func ranOutText(g Guest) string {
 }
 
 func guestText(g Guest) string {
-	if g.Name == "" {
+	name := plainName(g.Name)
+	if name == "" {
 		return g.Address()
 	}
-	return fmt.Sprintf("%s (%s)", strings.Join(strings.Fields(g.Name), " "), g.Address())
+	return fmt.Sprintf("%s (%s)", name, g.Address())
+}
+
+// plainName is a name that somebody gave himself, for people who decide about
+// him: short, on one line, and without what would make it a link or bold.
+func plainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case strings.ContainsRune("[]()<>*_~`|\\#", r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, name)
+	name = strings.ReplaceAll(name, "://", " ")
+	return shorten(strings.Join(strings.Fields(name), " "), maxLabel)
 }
 
 // countText is a number of models.

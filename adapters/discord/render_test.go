@@ -105,6 +105,8 @@ func TestProseKeepsEverything(t *testing.T) {
 func TestThreadName(t *testing.T) {
 	for text, want := range map[string]string{
 		"": unnamed, " **_** ": unnamed, "what\nis `this`?": "what is this?", "<@700> hello": "hello",
+		"@every*one* look": "look", "@he\u202ere look": "look", "\u202egnp.exe": "gnp.exe", "\u200b\u2060": unnamed, "\u200b<@700>\u200d": unnamed,
+		"👩\u200d👧 hi": "👩\u200d👧 hi",
 	} {
 		if got := threadName(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -113,18 +114,20 @@ const (
 	unnamed       = "Conversation"
 )
 
-// threadName makes the name of a thread out of what was said.
+// threadName makes the name of a thread out of what was said. What shows nothing
+// is no name: Discord might open no thread with it, and the answer would have no
+// place.
 func threadName(text string) string {
-	text = everybody.ReplaceAllString(marks.ReplaceAllString(text, ""), "")
 	text = strings.Map(func(c rune) rune {
 		switch {
-		case strings.ContainsRune("*_~`|>#", c), unicode.IsControl(c) && !unicode.IsSpace(c):
+		case strings.ContainsRune("*_~`|>#", c), unicode.IsControl(c) && !unicode.IsSpace(c), unicode.Is(unicode.Bidi_Control, c):
 			return -1
 		}
 		return c
-	}, text)
+	}, marks.ReplaceAllString(text, ""))
+	text = everybody.ReplaceAllString(text, "") // last: what went before may have hidden one
 	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) == 0 {
+	if !slices.ContainsFunc(runes, func(c rune) bool { return unicode.IsGraphic(c) && !unicode.IsSpace(c) }) {
 		return unnamed
 	}
 	if len(runes) > maxThreadName {
