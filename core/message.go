@@ -51,6 +51,9 @@ type Message struct {
 	// person, or written to directly. Whether an unaddressed message in a
 	// thread is answered is decided by the sessions.
 	Addressed bool `json:"addressed,omitempty"`
+	// Deleted: it was deleted on the platform while it was being answered, so
+	// that it is not kept. Adapters leave it alone.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // Thread is the conversation in which the message is answered.
@@ -68,8 +71,9 @@ func (m Message) InboxKey() string {
 	return join(t.Platform, t.Account, t.Workspace, ch, m.ID)
 }
 
-// Change is an edit or a deletion of an earlier message. It matters only while
-// that message still waits for its turn.
+// Change is an edit or a deletion of an earlier message. An edit matters only
+// while that message still waits for its turn; what was deleted later leaves the
+// transcript.
 type Change struct {
 	InboxKey string // of the changed message
 	Text     string // the new text; ignored for a deletion

@@ -251,8 +251,17 @@ func (b *Bot) busy(key core.Key) bool {
 	return b.lanes[key] != nil
 }
 
-// Change updates or drops a message that still waits; see [core.Handler].
+// Change updates or drops a message that still waits, and takes a deleted one
+// out of the transcript; see [core.Handler].
 func (b *Bot) Change(ctx context.Context, c core.Change) error {
+	unsaid := c.Deleted && !b.Settings().KeepDeleted
+	if unsaid {
+		// Before the store hears of it, so that a turn that begins just now
+		// either sees this or has stored what is taken out below.
+		for _, r := range b.runs(func(r *running) bool { return r.in.Key == c.InboxKey }) {
+			r.deleted.Store(true)
+		}
+	}
 	found, err := b.Store.Change(ctx, c)
 	if err != nil {
 		return fmt.Errorf("changing a waiting message: %w", err)
@@ -263,6 +272,10 @@ func (b *Bot) Change(ctx context.Context, c core.Change) error {
 			l.change(c)
 		}
 		b.mu.Unlock()
+		return nil
+	}
+	if unsaid {
+		return b.unsay(ctx, c.InboxKey)
 	}
 	return nil
 }

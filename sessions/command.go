@@ -32,6 +32,7 @@ var commands = map[string]func(*call) (func(ChoiceTx) core.Reply, error){
 	"models":  cmdModels,
 	"status":  cmdStatus,
 	"usage":   cmdUsage,
+	"forget":  cmdForget,
 	"new":     cmdNew,
 	"reset":   cmdNew,
 	"stop":    cmdStop,

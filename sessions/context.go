@@ -86,8 +86,13 @@ const sharedPrompt = `Several people talk in this conversation. Each user messag
 // messages turns entries into what a model reads.
 func messages(entries []Entry) []llm.Message {
 	list := make([]llm.Message, 0, len(entries))
-	for _, e := range entries {
+	for i, e := range entries {
 		m := e.Message
+		if i > 0 && continues(entries[i-1], e) {
+			last := &list[len(list)-1]
+			last.Parts = append(slices.Clone(last.Parts), llm.Part{Text: "\n\n" + m.Text()})
+			continue
+		}
 		if e.Speaker != "" {
 			line, _ := json.Marshal(map[string]string{"speaker": e.Speaker})
 			m.Parts = append([]llm.Part{{Text: string(line) + "\n"}}, m.Parts...)
@@ -97,12 +102,19 @@ func messages(entries []Entry) []llm.Message {
 	return list
 }
 
+// continues reports whether somebody went on talking before the bot came: what
+// one speaker said in a row is one message.
+func continues(before, e Entry) bool {
+	return before.Seed && e.Seed && before.Turn == e.Turn && before.Message.Role == e.Message.Role && before.Author == e.Author
+}
+
 // superseded drops answers that were asked for again: of two answers with
-// nothing said between them the later one counts.
+// nothing said between them the later one counts. Where a message between them
+// was deleted, both do.
 func superseded(entries []Entry) []Entry {
 	kept := make([]Entry, 0, len(entries))
 	for _, e := range entries {
-		if e.Message.Role == llm.Assistant && len(kept) > 0 {
+		if e.Again && e.Message.Role == llm.Assistant && len(kept) > 0 {
 			if last := kept[len(kept)-1]; last.Turn != e.Turn && last.Message.Role != llm.User {
 				for len(kept) > 0 && kept[len(kept)-1].Turn == last.Turn && kept[len(kept)-1].Message.Role != llm.User {
 					kept = kept[:len(kept)-1]

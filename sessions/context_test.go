@@ -16,7 +16,7 @@ func steps(text string) []Entry {
 	var list []Entry
 	for i, word := range strings.Fields(text) {
 		turn, what, _ := strings.Cut(word, ":")
-		e := Entry{Seq: int64(i + 1), Turn: turn}
+		e := Entry{Seq: int64(i + 1), Turn: turn, Again: !strings.Contains(" "+text, " "+turn+":u")}
 		id := fmt.Sprint("c", i)
 		switch what {
 		case "u":
@@ -60,6 +60,15 @@ func TestSuperseded(t *testing.T) {
 		if got := written(superseded(steps(c.have))); got != c.want {
 			t.Errorf("%s: %s became %s, want %s", c.name, c.have, got, c.want)
 		}
+	}
+}
+
+// Of two answers between which a message was deleted both stay.
+func TestNothingIsSupersededByADeletion(t *testing.T) {
+	talk := steps("1:u 1:a 2:u 2:call 2:result 2:a 3:u 3:a")
+	talk = slices.Delete(talk, 2, 3)
+	if got, want := written(superseded(talk)), "1:u 1:a 2:call 2:result 2:a 3:u 3:a"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

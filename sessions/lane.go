@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"understudy/core"
@@ -37,6 +38,7 @@ type running struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when it has ended
 	changed chan struct{} // signalled when the user chose a model; holds one
+	deleted atomic.Bool   // the message was deleted on its platform, and is not kept
 }
 
 // enqueue hands a stored message to its lane. Commands that may not wait are
@@ -135,6 +137,7 @@ func (b *Bot) work(key core.Key, l *lane) {
 		}
 		ctx, cancel := context.WithCancelCause(b.base)
 		run := &running{in: in.Inbound, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
+		run.deleted.Store(in.Message.Deleted)
 		l.running = run
 		b.mu.Unlock()
 

@@ -48,6 +48,7 @@ const (
 	chooseDefault
 	giveCommand
 	stopTurn
+	forgetCaller
 )
 
 // page is what stands behind a list that was shown: where its options lead,
@@ -147,6 +148,13 @@ func (c *call) take(k page, s step) (core.Reply, error) {
 		inv.Name, inv.Args, inv.Target = s.name, s.args, s.target
 		inv.Target.Recipient, inv.Target.RecipientTeam = c.inv.Target.Recipient, c.inv.Target.RecipientTeam
 		return c.b.command(c.ctx, c.set, s.key, s.target.Thread, inv)
+	case forgetCaller:
+		if k.owner != c.inv.Author.ID { // an admin may press, but means somebody else
+			return core.Reply{Text: notYoursText, Aside: true}, nil
+		}
+		return c.b.carryOut(c, func() (func(ChoiceTx) core.Reply, error) {
+			return c.forget(Person{c.inv.Target.Thread.Platform, c.inv.Author.ID})
+		}, nil, nil)
 	case stopTurn:
 		if !c.b.stopTurn(s.turn) {
 			return core.Reply{Text: overText}, nil

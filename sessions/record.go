@@ -106,9 +106,17 @@ type Entry struct {
 	Turn    string      `json:"turn"`
 	Message llm.Message `json:"message"`
 	Speaker string      `json:"speaker,omitempty"` // display name, for user messages
-	Model   llm.Ref     `json:"model,omitzero"`    // who said it, for answers
-	Profile string      `json:"profile,omitempty"`
-	Usage   llm.Usage   `json:"usage,omitzero"`
+	// Author is the address of who wrote a user message, as a [Person] has it,
+	// and Inbox the key of that message.
+	Author string `json:"author,omitempty"`
+	Inbox  string `json:"inbox,omitempty"`
+	// Seed: it was said in the thread before the bot came. Again: it answers a
+	// message that was answered before.
+	Seed    bool      `json:"seed,omitempty"`
+	Again   bool      `json:"again,omitempty"`
+	Model   llm.Ref   `json:"model,omitzero"` // who said it, for answers
+	Profile string    `json:"profile,omitempty"`
+	Usage   llm.Usage `json:"usage,omitzero"`
 	// Cost is what that call cost when it was made, if Priced; else the price
 	// of the model was not known.
 	Cost   llm.Money `json:"cost,omitempty"`
@@ -264,4 +272,5 @@ type Store interface {
 	Ears
 	Guests
 	Ledger
+	Memories
 }

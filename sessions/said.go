@@ -43,8 +43,11 @@ func (t *turn) userEntry(b *brought) Entry {
 	if text := strings.TrimPrefix(m.Text+b.text.String(), "\n\n"); text != "" {
 		msg.Parts = append([]llm.Part{{Text: text}}, msg.Parts...)
 	}
-	return Entry{Turn: t.id, Message: msg, Speaker: t.speaker(m.Author), At: m.At}
+	return Entry{Turn: t.id, Message: msg, Speaker: t.speaker(m.Author), Author: addressOf(m), Inbox: t.in.Key, At: m.At}
 }
+
+// addressOf is the address of who wrote a message.
+func addressOf(m core.Message) string { return Person{m.Thread().Platform, m.Author.ID}.Address() }
 
 func (t *turn) hasImages() bool {
 	if len(t.history) == 0 {

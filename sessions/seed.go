@@ -87,31 +87,34 @@ func bounded(list []core.Message) []core.Message {
 // the first word from a user.
 const seedBegins = "[This thread begins with a message of yours.]"
 
-// seedEntries are the entries of earlier messages. What one speaker said in a
-// row is one entry.
+// seedEntries are the entries of earlier messages.
 func (t *turn) seedEntries(list []core.Message) []Entry {
 	var entries []Entry
-	var last core.Author
 	for _, m := range list {
-		role := llm.User
+		e := Entry{Turn: t.id, Message: llm.TextMessage(llm.User, m.Text), Seed: true, At: m.At}
 		if m.Author.Self {
-			role = llm.Assistant
+			e.Message.Role = llm.Assistant
+			if len(entries) == 0 {
+				entries = append(entries, Entry{Turn: t.id, Message: llm.TextMessage(llm.User, seedBegins), At: m.At})
+			}
+		} else {
+			m.Target = t.in.Message.Target
+			e.Speaker, e.Author, e.Inbox = t.speaker(m.Author), addressOf(m), earlierKey(m)
 		}
-		if n := len(entries); n > 0 && last.Self == m.Author.Self && (last.Self || last.ID == m.Author.ID) {
-			p := &entries[n-1].Message.Parts[0]
-			p.Text += "\n\n" + m.Text
-			continue
-		}
-		if len(entries) == 0 && m.Author.Self {
-			entries = append(entries, Entry{Turn: t.id, Message: llm.TextMessage(llm.User, seedBegins), At: m.At})
-		}
-		e := Entry{Turn: t.id, Message: llm.TextMessage(role, m.Text), At: m.At}
-		if !m.Author.Self {
-			e.Speaker = t.speaker(m.Author)
-		}
-		entries, last = append(entries, e), m.Author
+		entries = append(entries, e)
 	}
 	return entries
+}
+
+// earlierKey is the inbox key of a message that was said in a thread earlier.
+// On Discord the first one has the id of the thread, and stands in the channel
+// that holds it.
+func earlierKey(m core.Message) string {
+	m.Target.Opens = ""
+	if t := m.Thread(); t.Platform == "discord" && t.Channel == m.ID {
+		m.Target.Opens = m.ID
+	}
+	return m.InboxKey()
 }
 
 // speaker is the name that a message is told apart by, where several people

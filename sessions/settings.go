@@ -69,6 +69,9 @@ type Settings struct {
 	MaxAttachment int64
 	// Price is what a model costs; nil is not known.
 	Price func(llm.Ref) *llm.Price
+	// KeepDeleted: a message that was deleted on its platform stays in the
+	// transcript.
+	KeepDeleted bool
 	// Quotas limit what may be used in a day.
 	Quotas Quotas
 	// PDFs reports whether a model reads documents; nil is none.

@@ -22,6 +22,7 @@ type turn struct {
 	set   *Settings
 	agent Agent
 	in    Inbound
+	run   *running
 	id    string
 	sess  Session // as it was when the turn began
 	sel   selected
@@ -32,6 +33,7 @@ type turn struct {
 	// resumed: an earlier run of this turn has put the message into the
 	// transcript.
 	resumed bool
+	again   bool // a message is answered that was answered before
 
 	// left is what an earlier run of this turn had posted of its answer.
 	left    []delivery.Row
@@ -62,7 +64,7 @@ type turn struct {
 // in the inbox.
 func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 	set := b.Settings()
-	t := &turn{b: b, set: set, in: in, id: in.Turn, agent: set.agent(in.Session.Agent)}
+	t := &turn{b: b, set: set, in: in, run: run, id: in.Turn, agent: set.agent(in.Session.Agent)}
 	if t.id == "" {
 		t.id = b.NewID()
 	}
@@ -174,7 +176,7 @@ func (t *turn) begin(ctx context.Context) error {
 	if t.in.Tool {
 		return &plainError{interruptedText}
 	}
-	if t.isRetry() {
+	if t.again = t.isRetry(); t.again {
 		if err := t.retry(); err != nil {
 			return err
 		}
@@ -258,7 +260,7 @@ func (t *turn) store(ctx context.Context) error {
 		}
 		tx.Begin(t.in.Key, t.id)
 		if len(t.said) > 0 {
-			tx.Append(t.sess.Transcript, t.said...)
+			tx.Append(t.sess.Transcript, t.kept(t.said)...)
 		}
 		if len(t.unused) > 0 {
 			posts = append(posts, tx.Queue(t.row(core.PostCommand, unusedPart, unusedText(t.unused)))...)
@@ -322,7 +324,7 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		if !blank(t.reply) {
 			cost := t.set.tally(t.answer.Model, t.spent)
 			t.entries = append(t.entries, Entry{Turn: t.id, Message: t.reply, Model: t.answer.Model, Profile: t.answer.Profile,
-				Usage: t.spent, Cost: cost.Cost, Priced: cost.Unpriced == 0 && t.spent != (llm.Usage{}), At: t.b.Now()})
+				Again: t.again, Usage: t.spent, Cost: cost.Cost, Priced: cost.Unpriced == 0 && t.spent != (llm.Usage{}), At: t.b.Now()})
 		}
 		calls := callsOf(t.reply)
 		if len(calls) == 0 {

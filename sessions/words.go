@@ -40,6 +40,8 @@ const (
 	chooseHintText     = "Choose with `/model` and a name or number; `/model default` goes back."
 	modelsHeadText     = "You can choose one of these with `/model` and its number or name:"
 	statusUsageText    = "Write `/status`, or `/status why` for the decisions of the last turn."
+	forgetUsageText    = "Write `/forget` to be told what I have stored about you, or `/forget yes` to have it deleted."
+	nothingStoredText  = "I have stored nothing about you."
 	nothingUsedText    = "This conversation: nothing yet."
 	noTurnText         = "There was no turn in this thread yet."
 )

@@ -82,7 +82,8 @@ func someRow(t *rapid.T) delivery.Row {
 	return delivery.Row{
 		Session: someKey.Draw(t, "session"), Turn: someTurn.Draw(t, "turn"), Part: rapid.IntRange(0, 1).Draw(t, "part"),
 		State: someState.Draw(t, "state"), Created: someTime.Draw(t, "created"), Error: someText.Draw(t, "error"),
-		Post: core.Post{Kind: someKind.Draw(t, "kind"), Text: someText.Draw(t, "text")},
+		Post: core.Post{Kind: someKind.Draw(t, "kind"), Text: someText.Draw(t, "text"),
+			Target: core.Target{Recipient: someTurn.Draw(t, "recipient"), Thread: core.Thread{Platform: "slack"}}},
 	}
 }
 
@@ -102,6 +103,9 @@ func txStep(t *rapid.T) func(sessions.Tx) any {
 	turn, inbox, rows := someTurn.Draw(t, "turn"), someInbox.Draw(t, "inbox"), []delivery.Row{someRow(t), someRow(t)}
 	session, kind, now := someSession(t), someKind.Draw(t, "kind"), someTime.Draw(t, "now")
 	entry := sessions.Entry{Turn: turn, Model: someRef.Draw(t, "model"), At: now}
+	if rapid.Bool().Draw(t, "a user's") {
+		entry.Author, entry.Inbox = "slack:"+turn, inbox
+	}
 	return rapid.SampledFrom([]func(sessions.Tx) any{
 		func(tx sessions.Tx) any { return tx.Session() },
 		func(tx sessions.Tx) any { tx.SetSession(session); return nil },
@@ -167,7 +171,10 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 		commit, commit, commit,
 		func(s storetest.Store) any {
 			in := sessions.Inbound{Key: inbox, Session: k, At: now, Message: core.Message{ID: inbox, Text: text, At: now,
-				Author: core.Author{ID: r.Turn}, Target: core.Target{Thread: core.Thread{Platform: "slack", Channel: "C", Root: k.Thread}}}}
+				Author: core.Author{ID: r.Turn}, Target: core.Target{Recipient: r.Turn, Thread: core.Thread{Platform: "slack", Channel: "C", Root: k.Thread}}}}
+			if zero {
+				in.Message.Target.Thread.Kind = core.KindDirect
+			}
 			in, fresh, err := s.Admit(ctx, in)
 			in.Seq = 0
 			return []any{in, fresh, failed(err)}
@@ -177,6 +184,19 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 			return []any{found, failed(err)}
 		},
 		func(s storetest.Store) any { return failed(s.MarkTool(ctx, inbox)) },
+		func(s storetest.Store) any {
+			p := sessions.Person{Platform: "slack", User: r.Turn}
+			if zero {
+				traces, err := s.Traces(ctx, p)
+				return []any{traces, failed(err)}
+			}
+			traces, err := s.Forget(ctx, p, "", func(old sessions.Session) sessions.Session { old.Compactions++; return old })
+			return []any{traces, failed(err)}
+		},
+		func(s storetest.Store) any {
+			found, err := s.Unsay(ctx, inbox, func(old sessions.Session) sessions.Session { old.Compactions++; return old })
+			return []any{found, failed(err)}
+		},
 		func(s storetest.Store) any {
 			return failed(s.UpdateGuest(ctx, k.Agent, inbox, r.Turn, func(g sessions.Guest) sessions.Guest {
 				if zero {

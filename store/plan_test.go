@@ -19,6 +19,11 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		rowByID,
 		statesQuery,
 		spentQuery,
+		theirHeardQuery,
+		theirSpentQuery,
+		theirWaitingQuery,
+		othersQuery,
+		unsaidQuery,
 		withdrawQuery,
 	} {
 		n := strings.Count(query, "?")

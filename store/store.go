@@ -63,8 +63,8 @@ type Options struct {
 	// power cut and makes each commit slower.
 	Full bool
 	// Fault, if set, is called before each change with the name of the
-	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest
-	// or state), one call at a time; its error fails that change, and the time it
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest,
+	// forget, unsay or state), one call at a time; its error fails that change, and the time it
 	// takes delays all that come after. It is for tests.
 	Fault func(op string) error
 }

@@ -39,6 +39,7 @@ type config struct {
 	Thread          threadConfig        `json:"thread"`
 	Attachments     attachmentsConfig   `json:"attachments"`
 	Transcription   transcriptionConfig `json:"transcription"`
+	Transcript      transcriptConfig    `json:"transcript"`
 	MaxToolRounds   int                 `json:"maxToolRounds" min:"1" max:"1000"`
 	Quotas          quotasConfig        `json:"quotas"`
 	Admin           adminConfig         `json:"admin"`
@@ -221,6 +222,12 @@ type quotaConfig struct {
 	USD      float64 `json:"usd" min:"0.000001" max:"1000000000"`
 }
 
+// transcriptConfig says what becomes of messages that are deleted on their
+// platform after they were answered.
+type transcriptConfig struct {
+	Deleted string `json:"deleted" words:"remove|keep"`
+}
+
 // adminConfig is who runs the bot, and where they read what needs them: at most
 // a post every Every, after a silence Burst at once.
 type adminConfig struct {
@@ -311,6 +318,7 @@ func defaultConfig() *config {
 		Session:        sessionConfig{Scope: "thread"},
 		Thread:         threadConfig{Auto: true, SeedMessages: 20},
 		Attachments:    attachmentsConfig{MaxBytes: 20 << 20},
+		Transcript:     transcriptConfig{Deleted: "remove"},
 		MaxToolRounds:  25,
 		Quotas:         quotasConfig{TimeZone: "UTC"},
 		Admin:          adminConfig{Every: 10 * time.Second, Burst: 5},

@@ -193,6 +193,18 @@ func (s *watchedStore) UpdateState(ctx context.Context, agent, profile string, c
 	return s.saw(s.stores.UpdateState(ctx, agent, profile, change), true)
 }
 
+// Forget is watched.
+func (s *watchedStore) Forget(ctx context.Context, p sessions.Person, keep string, mend func(sessions.Session) sessions.Session) (sessions.Traces, error) {
+	gone, err := s.stores.Forget(ctx, p, keep, mend)
+	return gone, s.saw(err, gone != sessions.Traces{})
+}
+
+// Unsay is watched.
+func (s *watchedStore) Unsay(ctx context.Context, inbox string, mend func(sessions.Session) sessions.Session) (bool, error) {
+	found, err := s.stores.Unsay(ctx, inbox, mend)
+	return found, s.saw(err, found)
+}
+
 // UpdateGuest is watched.
 func (s *watchedStore) UpdateGuest(ctx context.Context, platform, account, user string, change func(sessions.Guest) sessions.Guest) error {
 	return s.saw(s.stores.UpdateGuest(ctx, platform, account, user, change), true)

@@ -40,6 +40,7 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		MaxAttachment: int64(c.Attachments.MaxBytes),
 		PDFs:          c.pdfs,
 		Price:         c.price,
+		KeepDeleted:   c.Transcript.Deleted == "keep",
 		Quotas:        c.Quotas.limits(),
 		Transcribe:    p.transcribe,
 		MaxToolRounds: c.MaxToolRounds,

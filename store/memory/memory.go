@@ -67,8 +67,9 @@ type (
 	}
 
 	entry struct {
-		seq int64
-		doc string
+		seq           int64
+		author, inbox string
+		doc           string
 	}
 
 	profile struct{ agent, id string }
@@ -120,8 +121,8 @@ func New() *Memory {
 // Options are what a test may ask of a handle.
 type Options struct {
 	// Fault, if set, is called before each change with the name of the
-	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest
-	// or state), one call at a time; its error fails that change, and the time it
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest,
+	// forget, unsay or state), one call at a time; its error fails that change, and the time it
 	// takes delays all that come after.
 	Fault func(op string) error
 }
@@ -233,15 +234,22 @@ func (s *Store) read(ctx context.Context, look func(*data) error) error {
 }
 
 // layer is a map with the changes of one writer over it.
-type layer[K comparable, V any] struct{ base, over map[K]V }
+type layer[K comparable, V any] struct {
+	base, over map[K]V
+	gone       map[K]bool
+}
 
 func over[K comparable, V any](base map[K]V) layer[K, V] {
-	return layer[K, V]{base, map[K]V{}}
+	return layer[K, V]{base, map[K]V{}, map[K]bool{}}
 }
 
 func (l layer[K, V]) get(k K) (V, bool) {
 	if v, ok := l.over[k]; ok {
 		return v, true
+	}
+	if l.gone[k] {
+		var none V
+		return none, false
 	}
 	v, ok := l.base[k]
 	return v, ok
@@ -249,7 +257,17 @@ func (l layer[K, V]) get(k K) (V, bool) {
 
 func (l layer[K, V]) set(k K, v V) { l.over[k] = v }
 
-func (l layer[K, V]) apply() { maps.Copy(l.base, l.over) }
+func (l layer[K, V]) drop(k K) {
+	delete(l.over, k)
+	l.gone[k] = true
+}
+
+func (l layer[K, V]) apply() {
+	for k := range l.gone {
+		delete(l.base, k)
+	}
+	maps.Copy(l.base, l.over)
+}
 
 // change is what one writer is about to do. Only the writer changes the data,
 // so it reads them without the lock.

@@ -238,7 +238,7 @@ func (t *tx) Append(id string, entries ...sessions.Entry) {
 		doc, _, err := encode(e)
 		t.keep(err)
 		t.c.counters.entry++
-		all = append(all, entry{t.c.counters.entry, doc})
+		all = append(all, entry{t.c.counters.entry, e.Author, e.Inbox, doc})
 	}
 	t.c.transcripts.set(at, all)
 }

@@ -70,6 +70,8 @@ var tests = []test{
 	{"fifty writers of one guest", guestRace},
 	{"what was spent adds up by day", spent},
 	{"fifty who spend at once", spentRace},
+	{"a person is forgotten", forgotten},
+	{"a deleted message leaves the transcripts", unsaid},
 	{"handles see each other", handles},
 	{"instants come back", instants},
 	{"text comes back", texts},

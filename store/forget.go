@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"understudy/core"
+	"understudy/sessions"
+)
+
+const (
+	// What a person leaves, by where it lies. Those of whole conversations are
+	// asked for one session after the other.
+	theirHeardQuery   = "SELECT agent, thread, author, at, place FROM heard WHERE author = ?1 AND platform = ?2"
+	theirEntriesQuery = "SELECT agent, thread, count(*) FROM entries WHERE author = ? GROUP BY agent, thread"
+	theirGuestQuery   = "SELECT count(*) FROM guests WHERE user = ?1 AND platform = ?2"
+	theirSpentQuery   = "SELECT count(*) FROM spent WHERE kind = 'user' AND id = ?"
+	theirWaitingQuery = `SELECT count(*) FROM inbox WHERE settled = 0 AND json_extract(message, '$.author.id') = ?1
+		AND json_extract(message, '$.target.thread.platform') = ?2`
+	othersQuery = "SELECT count(*) FROM entries WHERE agent = ? AND thread = ? AND author IS NOT ?"
+	unsaidQuery = "SELECT agent, thread FROM entries WHERE inbox = ?"
+)
+
+// reads runs queries: the writer's connection, or one that only reads.
+type reads interface {
+	// rows calls scan for each row.
+	rows(query string, scan func(scanner) error, args ...any) error
+}
+
+func (c *conn) rows(query string, scan func(scanner) error, args ...any) error {
+	_, err := all(c, func(sc scanner) (struct{}, error) { return struct{}{}, scan(sc) }, query, args...)
+	return err
+}
+
+// reader reads outside of the writer.
+type reader struct {
+	ctx context.Context
+	s   *Store
+}
+
+func (r reader) rows(query string, scan func(scanner) error, args ...any) error {
+	_, err := list(r.ctx, r.s, func(sc scanner) (struct{}, error) { return struct{}{}, scan(sc) }, query, args...)
+	return err
+}
+
+// found is what is stored about a person.
+type found struct {
+	sessions.Traces
+	private []core.Key
+	shared  []core.Key
+}
+
+// lookFor finds what is stored about a person.
+func lookFor(r reads, p sessions.Person) (f found, err error) {
+	private := map[core.Key]bool{}
+	err = r.rows(theirHeardQuery, func(sc scanner) error {
+		h, err := scanHeard(sc)
+		if err == nil && h.Private() && !private[h.Session] {
+			private[h.Session] = true
+			f.private = append(f.private, h.Session)
+		}
+		return err
+	}, p.User, p.Platform)
+	if err != nil {
+		return f, err
+	}
+	full := map[core.Key]bool{}
+	err = r.rows(theirEntriesQuery, func(sc scanner) error {
+		var k core.Key
+		var n int
+		if err := sc.Scan(&k.Agent, &k.Thread, &n); err != nil {
+			return err
+		}
+		f.Messages += n
+		if full[k] = true; !private[k] {
+			f.shared = append(f.shared, k)
+		}
+		return nil
+	}, p.Address())
+	if err != nil {
+		return f, err
+	}
+	f.Shared = len(f.shared)
+	for _, k := range f.private {
+		n, err := number(r, othersQuery, k.Agent, k.Thread, p.Address())
+		if err != nil {
+			return f, err
+		}
+		f.Replies += n
+		if n > 0 || full[k] {
+			f.Private++
+		}
+	}
+	return f, f.rest(r, p)
+}
+
+// rest looks at what is not in a conversation.
+func (f *found) rest(r reads, p sessions.Person) (err error) {
+	if f.Waiting, err = number(r, theirWaitingQuery, p.User, p.Platform); err != nil {
+		return err
+	}
+	n, err := number(r, theirGuestQuery, p.User, p.Platform)
+	if err != nil {
+		return err
+	}
+	f.Guest = n > 0
+	n, err = number(r, theirSpentQuery, p.Address())
+	f.Counted = n > 0
+	return err
+}
+
+// number reads one number.
+func number(r reads, query string, args ...any) (n int, err error) {
+	err = r.rows(query, func(sc scanner) error { return sc.Scan(&n) }, args...)
+	return n, err
+}
+
+// Traces counts what Forget would delete.
+func (s *Store) Traces(ctx context.Context, p sessions.Person) (sessions.Traces, error) {
+	f, err := lookFor(reader{ctx, s}, p)
+	return f.Traces, err
+}
+
+// Forget deletes what is stored about a person.
+func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(sessions.Session) sessions.Session) (gone sessions.Traces, err error) {
+	err = s.write(ctx, "forget", func(c *conn) error {
+		f, err := lookFor(c, p)
+		if err != nil {
+			return err
+		}
+		for _, k := range f.private {
+			if err := blank(c, k); err != nil {
+				return err
+			}
+		}
+		for _, st := range []struct {
+			query string
+			args  []any
+		}{
+			{"DELETE FROM entries WHERE author = ?", []any{p.Address()}},
+			{`UPDATE inbox SET settled = 1, message = '{}' WHERE settled = 0 AND json_extract(message, '$.author.id') = ?1
+				AND json_extract(message, '$.target.thread.platform') = ?2`, []any{p.User, p.Platform}},
+			{`UPDATE sessions SET record = json_remove(record, '$.target.recipient', '$.target.recipientTeam')
+				WHERE json_extract(record, '$.target.recipient') = ?1 AND json_extract(record, '$.target.thread.platform') = ?2`, []any{p.User, p.Platform}},
+			{`UPDATE delivery SET post = json_remove(post, '$.target.recipient', '$.target.recipientTeam')
+				WHERE state NOT IN ('queued', 'sending', 'preview') AND json_extract(post, '$.target.recipient') = ?1
+				AND json_extract(post, '$.target.thread.platform') = ?2`, []any{p.User, p.Platform}},
+			{"DELETE FROM heard WHERE author = ? AND platform = ?", []any{p.User, p.Platform}},
+			{"DELETE FROM guests WHERE user = ? AND platform = ?", []any{p.User, p.Platform}},
+			{"DELETE FROM spent WHERE kind = 'user' AND id = ? AND day <> ?", []any{p.Address(), keep}},
+		} {
+			if _, err := c.exec(st.query, st.args...); err != nil {
+				return err
+			}
+		}
+		gone = f.Traces
+		return mendAll(c, f.shared, mend)
+	})
+	return gone, err
+}
+
+// blank deletes a conversation and what belongs to it. Posts that are still
+// under way stay until they have been sent.
+func blank(c *conn, k core.Key) error {
+	for _, query := range []string{
+		"DELETE FROM entries WHERE agent = ? AND thread = ?",
+		"DELETE FROM turns WHERE agent = ? AND thread = ?",
+		"DELETE FROM delivery WHERE agent = ? AND thread = ? AND state NOT IN ('queued', 'sending', 'preview')",
+	} {
+		if _, err := c.exec(query, k.Agent, k.Thread); err != nil {
+			return err
+		}
+	}
+	doc, _, err := encode(sessions.Blank(k))
+	if err != nil {
+		return err
+	}
+	_, err = c.exec("UPDATE sessions SET choice = '{}', record = ?3 WHERE agent = ?1 AND thread = ?2", k.Agent, k.Thread, doc)
+	return err
+}
+
+// mendAll lets a function change the records of sessions, each once.
+func mendAll(c *conn, keys []core.Key, mend func(sessions.Session) sessions.Session) error {
+	seen := map[core.Key]bool{}
+	for _, k := range keys {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		t, err := begin(c, k)
+		if err != nil {
+			return err
+		}
+		before, err := json.Marshal(t.session)
+		if err != nil {
+			return err
+		}
+		next := mend(t.session)
+		after, err := json.Marshal(next)
+		if err != nil {
+			return err
+		}
+		if string(before) != string(after) {
+			t.SetSession(next)
+		}
+		if t.err != nil {
+			return t.err
+		}
+	}
+	return nil
+}
+
+// Unsay takes one message out of the transcripts.
+func (s *Store) Unsay(ctx context.Context, inbox string, mend func(sessions.Session) sessions.Session) (found bool, err error) {
+	err = s.write(ctx, "unsay", func(c *conn) error {
+		keys, err := all(c, func(sc scanner) (k core.Key, err error) { err = sc.Scan(&k.Agent, &k.Thread); return k, err }, unsaidQuery, inbox)
+		if err != nil {
+			return err
+		}
+		n, err := c.exec("UPDATE inbox SET message = json_set(message, '$.deleted', json('true')) WHERE key = ? AND settled = 0", inbox)
+		if err != nil {
+			return err
+		}
+		found = n > 0 || len(keys) > 0
+		if len(keys) == 0 {
+			return nil
+		}
+		if _, err := c.exec("DELETE FROM entries WHERE inbox = ?", inbox); err != nil {
+			return err
+		}
+		return mendAll(c, keys, mend)
+	})
+	return found && err == nil, err
+}

@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"strings"
+
+	"understudy/core"
+	"understudy/core/delivery"
+	"understudy/core/llm"
+	"understudy/sessions"
+)
+
+// talk puts a conversation into the store: somebody's message, its answer, and
+// what else a turn leaves. The message is admitted as id.
+func (s *suite) talk(id, user string, t core.Thread) core.Key {
+	s.Helper()
+	k := core.Key{Agent: "main", Thread: t.Key()}
+	to := core.Target{Thread: t, Recipient: user, RecipientTeam: "T1"}
+	in := sessions.Inbound{Key: id, Session: k, At: noon, Message: core.Message{ID: id, Text: "hi", Author: core.Author{ID: user}, Target: to}}
+	_, _, err := s.Admit(s.Context(), in)
+	s.ok(err)
+	s.ok(s.CommitChoice(s.Context(), k, 0, func(tx sessions.ChoiceTx) error {
+		tx.Begin(id, "t-"+id)
+		asked := sessions.Entry{Turn: "t-" + id, Message: llm.TextMessage(llm.User, "secret of "+user), Author: t.Platform + ":" + user, Inbox: id, Speaker: user, At: noon}
+		tx.Append("tr", asked, entry("t-"+id, "answer to "+user))
+		tx.SetSession(sessions.Session{Transcript: "tr", Compactions: 1, Target: to, LastTurn: "t-" + id})
+		tx.SetChoice(choice())
+		turn := turn("t-" + id)
+		turn.Error = "about " + user
+		tx.SaveTurn(turn)
+		r := row("t-"+id, core.PostAnswer, 0)
+		r.Post.Target = to
+		tx.Queue(r)
+		tx.Settle(id)
+		tx.Spend("2026-01-01", sessions.UserOf(t.Platform, user), sessions.Bill{opus: tally(1)})
+		tx.Spend("2026-01-02", sessions.UserOf(t.Platform, user), sessions.Bill{opus: tally(2)})
+		return nil
+	}))
+	for _, r := range s.outgoing() {
+		s.ok(s.Mark(s.Context(), r.ID, func(r delivery.Row) delivery.Row {
+			r.State, r.Settled = delivery.Sent, noon
+			return r
+		}))
+	}
+	return k
+}
+
+func forgotten(s *suite) {
+	direct := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "D1", Kind: core.KindDirect}
+	shared := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "C1", Root: "1.1", Kind: core.KindThread}
+	elsewhere := core.Thread{Platform: "discord", Account: "main", Workspace: "9", Channel: "8", Kind: core.KindDirect}
+	alone := s.talk("m1", "ann", direct)
+	both := s.talk("m2", "ann", shared)
+	s.talk("m3", "bob", shared)
+	other := s.talk("m4", "ann", elsewhere) // somebody else, who has the same id on another platform
+	last := sessions.Inbound{Key: "m5", Session: both, At: noon, Message: core.Message{ID: "m5", Text: "waits", Author: core.Author{ID: "ann"}, Target: core.Target{Thread: shared}}}
+	_, _, err := s.Admit(s.Context(), last)
+	s.ok(err)
+	s.ok(s.UpdateGuest(s.Context(), "slack", "main", "ann", func(g sessions.Guest) sessions.Guest { g.Name = "Ann"; return g }))
+
+	ann := sessions.Person{Platform: "slack", User: "ann"}
+	want := sessions.Traces{Messages: 2, Shared: 1, Private: 1, Replies: 1, Waiting: 1, Guest: true, Counted: true}
+	traces, err := s.Traces(s.Context(), ann)
+	s.ok(err)
+	s.same("the traces", traces, want)
+
+	var mended []core.Key
+	gone, err := s.Forget(s.Context(), ann, "2026-01-02", func(old sessions.Session) sessions.Session {
+		mended = append(mended, old.Key)
+		old.Compactions = 7
+		return old
+	})
+	s.ok(err)
+	s.same("what went", gone, want)
+	s.same("the sessions that lost something", mended, []core.Key{both})
+
+	s.same("the private record", s.record(alone), sessions.Blank(alone))
+	s.same("the private transcript", s.entries(alone, "tr", 9), []sessions.Entry{})
+	if _, ok, err := s.Turn(s.Context(), "t-m1"); ok || err != nil {
+		s.Errorf("a turn of the private conversation is still there (%v)", err)
+	}
+	shown := s.entries(both, "tr", 9)
+	if len(shown) != 3 || shown[0].Message.Text() != "answer to ann" || shown[1].Author != "slack:bob" {
+		s.Errorf("the shared transcript is %+v", shown)
+	}
+	r := s.record(both)
+	if r.Compactions != 7 || r.Choice != choice() || r.Target.Recipient != "bob" {
+		s.Errorf("the shared record is %+v", r)
+	}
+	if r := s.stored("t-m2", core.PostAnswer, 0); r.Post.Target.Recipient != "" || r.Post.Target.RecipientTeam != "" || r.Post.Text == "" {
+		s.Errorf("the stored reply is %+v", r.Post)
+	}
+	if rows := s.waiting(); len(rows) != 0 {
+		s.Errorf("still waiting: %+v", rows)
+	}
+	g, err := s.Guest(s.Context(), "slack", "main", "ann")
+	s.ok(err)
+	s.same("the guest", g, sessions.Guest{Platform: "slack", Account: "main", User: "ann"})
+	s.same("a day", s.spent("2026-01-01", sessions.UserOf("slack", "ann")), sessions.Bill(nil))
+	s.same("the day that is kept", s.spent("2026-01-02", sessions.UserOf("slack", "ann")), sessions.Bill{opus: tally(4)})
+	heard, err := s.Heard(s.Context(), sessions.Where{Author: "ann"}, 9)
+	s.ok(err)
+	if len(heard) != 1 || heard[0].Session != other {
+		s.Errorf("heard: %+v", heard)
+	}
+	s.same("the namesake", len(s.entries(other, "tr", 9)), 2)
+	s.same("the namesake's record", s.record(other).Transcript, "tr")
+
+	traces, err = s.Traces(s.Context(), ann)
+	s.ok(err)
+	s.same("what is left", traces, sessions.Traces{Counted: true})
+	_, fresh, err := s.Admit(s.Context(), last)
+	s.ok(err)
+	if fresh {
+		s.Error("a message that was forgotten is taken for a new one")
+	}
+}
+
+func (s *suite) record(k core.Key) sessions.Session {
+	s.Helper()
+	r, err := s.Session(s.Context(), k)
+	s.ok(err)
+	return r
+}
+
+func unsaid(s *suite) {
+	shared := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "C1", Root: "1.1", Kind: core.KindThread}
+	k := s.talk("m1", "ann", shared)
+	s.talk("m2", "ann", shared)
+	bump := func(old sessions.Session) sessions.Session { old.Compactions++; return old }
+	for _, c := range []struct {
+		inbox string
+		want  bool
+	}{{"unknown", false}, {"m1", true}, {"m1", false}, {"", false}} {
+		found, err := s.Unsay(s.Context(), c.inbox, bump)
+		s.ok(err)
+		s.same("found "+c.inbox, found, c.want)
+	}
+	left := s.entries(k, "tr", 9)
+	if len(left) != 3 || left[1].Inbox != "m2" {
+		s.Errorf("the transcript is %+v", left)
+	}
+	s.same("the record", s.record(k).Compactions, 2)
+
+	// One that is being answered is marked, and not dropped.
+	s.admit("m9")
+	s.commit(func(tx sessions.Tx) { tx.Begin("m9", "t9") })
+	found, err := s.Unsay(s.Context(), "m9", bump)
+	s.ok(err)
+	rows := s.waiting()
+	if !found || len(rows) != 1 || !rows[0].Message.Deleted || !strings.HasPrefix(rows[0].Message.Text, "hello") {
+		s.Errorf("found %v, waiting %+v", found, rows)
+	}
+}
