@@ -67,6 +67,11 @@ func (t *turn) failed(err, cause error) {
 		t.record.Error = notices.Failure(&failover.SummaryError{Plan: t.plan, Local: err}, now)
 	}
 	t.b.Log.Warn("a turn has no answer", "turn", t.id, "session", t.in.Session.String(), "err", err)
+	if t.in.Tool && t.writer != nil {
+		// What people saw of it is not to stand there as if it were an answer.
+		t.endWith(t.writer.Finish(t.record.Error))
+		return
+	}
 	row := t.row(core.PostError, 0, t.record.Error)
 	if lost != nil && t.sel.Source == failover.FromUser && !t.set.ModelAdmins {
 		row.Post.Buttons = []core.Button{{Label: defaultLabel, Token: "/model", Value: "default"}}
@@ -85,6 +90,11 @@ func (t *turn) end(errorRow *delivery.Row, cut ...Entry) {
 	if errorRow != nil {
 		rows = append(rows, *errorRow)
 	}
+	t.endWith(rows, cut...)
+}
+
+// endWith commits a turn that was not answered with the posts that tell so.
+func (t *turn) endWith(rows []delivery.Row, cut ...Entry) {
 	t.commit(func(tx Tx) []delivery.Row {
 		s := tx.Session()
 		s.LastTurn = t.id

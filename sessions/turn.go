@@ -70,6 +70,9 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 	}
 	t.record = Turn{ID: t.id, Session: in.Session, Inbox: in.Key, Started: b.Now()}
 	t.takeOver()
+	if len(t.left) > 0 { // it goes even if there will be no answer
+		t.openWriter()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if set.TurnTimeout > 0 {
@@ -300,10 +303,9 @@ func (t *turn) lostLock() string {
 
 // answerIt runs the turn's model calls and tools.
 func (t *turn) answerIt(ctx context.Context, run *running) error {
-	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
-		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
-		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.streaming(t.in.Message.Thread()), Repost: t.set.Repost, Preview: t.left,
-	})
+	if t.writer == nil {
+		t.openWriter()
+	}
 	t.chain = t.b.Engine.Begin(ctx, t.plan, failover.Hooks{
 		Discard:   t.discard,
 		Pending:   t.pending,
@@ -338,6 +340,15 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		}
 		t.gap = t.text.Len() > 0
 	}
+}
+
+// openWriter makes the writer of the answer, which takes over what an earlier
+// run had posted of it.
+func (t *turn) openWriter() {
+	t.writer = t.b.Sender.Writer(delivery.WriterConfig{
+		Session: t.in.Session, Turn: t.id, Target: t.in.Message.Target,
+		ReplyTo: t.set.replyTo(t.in.Message.Thread()), Streaming: t.set.streaming(t.in.Message.Thread()), Repost: t.set.Repost, Preview: t.left,
+	})
 }
 
 // ask makes one request; see [failover.Turn.Call].

@@ -76,7 +76,8 @@
 // "line 7 please" with "heard 7 (lead)." or "heard 7 (second).". Behind it may
 // stand ", slowly", ", at length", ", the lead is away" (the lead refuses it and
 // wants two seconds' rest) and ", ring": before the answer the tool ring is called, which
-// rings the bell /ring, or session_status where the bot has no such tool.
+// rings the bell /ring, or session_status where the bot has no such tool. With
+// ", aloud" the provider says "One moment." before it calls the tool.
 //
 // What crash runs need besides:
 //

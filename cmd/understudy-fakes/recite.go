@@ -26,6 +26,7 @@ const (
 	atLength = ", at length"
 	leadAway = ", the lead is away"
 	ringIt   = ", ring"
+	aloud    = ", aloud"
 )
 
 // leadAwayFor is how long the lead wants to be left alone, once it was away.
@@ -68,8 +69,12 @@ func (s *stage) recite(who string) func(context.Context, llmtest.Asked) llmtest.
 				With("Retry-After", fmt.Sprint(int(leadAwayFor.Seconds())))
 		}
 		if strings.Contains(how, ringIt) && !rang {
-			s.speaks(who, nil)
-			return llmtest.Stream(llmtest.Use(s.ring(number, asked.Tools)))
+			var steps []llmtest.Step
+			if strings.Contains(how, aloud) {
+				steps = append(steps, llmtest.Say("One moment."), llmtest.Pause(1300*time.Millisecond))
+			}
+			s.speaks(who, steps)
+			return llmtest.Stream(append(steps, llmtest.Use(s.ring(number, asked.Tools)))...)
 		}
 		steps := []llmtest.Step{llmtest.Say(fmt.Sprintf("heard %s (%s).", number, who))}
 		if strings.Contains(how, slowly) {
@@ -125,8 +130,8 @@ func (s *stage) stands(number string) {
 	}
 }
 
-// speaks notes that a provider is about to answer. At a gate it may stand for
-// long.
+// speaks notes that a provider is about to answer. Who holds it at a gate does so
+// for a moment only.
 func (s *stage) speaks(who string, steps []llmtest.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +141,7 @@ func (s *stage) speaks(who string, steps []llmtest.Step) {
 	until := time.Now().Add(100 * time.Millisecond)
 	for _, step := range steps {
 		if until = until.Add(step.For); step.Do == "gate" {
-			until = until.Add(time.Minute)
+			until = until.Add(time.Second)
 		}
 	}
 	if until.After(s.back) {

@@ -35,6 +35,8 @@ func TestProcess(t *testing.T) {
 			{"killed while streaming", killedWhileStreaming},
 			{"killed before the post is noted", killedBeforeNoted},
 			{"killed before the answer", killedBeforeAnswer},
+			{"killed after a tool", killedAfterTool},
+			{"killed with a queue", killedWithQueue},
 			{"killed at every step", killedAtEveryStep},
 			{"cleared from outside", clearedFromOutside},
 			{"second start", secondStart},
@@ -307,78 +309,6 @@ func secondStart(t *testing.T, m *machine) {
 	m.lead.Queue("actor", llmtest.Text("I am still here."))
 	k := m.open(m.towns[0], "hello")
 	k.next("I am still here.")
-}
-
-// stopped: SIGTERM lets a turn finish.
-func stopped(t *testing.T, m *machine) {
-	m.lead.Queue("actor", llmtest.Stream(llmtest.Gate("curtain"), llmtest.Say("The end.")))
-	m.start()
-	k := m.open(m.towns[0], "the last line, please")
-	m.asked(1)
-	m.terminate()
-	m.connected(0) // it takes no more messages
-	m.lead.Open("curtain")
-	m.ended()
-	k.next("The end.")
-	k.nothingElse()
-}
-
-// stoppedWithoutAnswer: a turn that does not finish within the grace is
-// answered after the next start, once.
-func stoppedWithoutAnswer(t *testing.T, m *machine) {
-	m.env = append(m.env, "UNDERSTUDY_SHUTDOWN_GRACE=50ms")
-	m.lead.Queue("actor", llmtest.Stream(llmtest.Hang()))
-	m.start()
-	k := m.open(m.towns[0], "the last line, please")
-	m.asked(1)
-	m.terminate()
-	m.ended()
-	k.nothingElse()
-	_, states := m.record(k.town, k.thread)
-	if len(states[leadProfile].Models) > 0 {
-		t.Errorf("the stop was blamed on the model: %+v", states)
-	}
-
-	m.lead.Queue("actor", llmtest.Text("The end."))
-	m.start()
-	k.next("The end.")
-	m.terminate()
-	m.ended()
-	k.nothingElse()
-}
-
-// stoppedAlone: a platform that is gone does not hold up the end.
-func stoppedAlone(t *testing.T, m *machine) {
-	m.start()
-	m.towns[0].Close()
-	m.terminate()
-	m.ended()
-}
-
-// stoppedAtOnce: a second signal ends the bot though it has time left, and what
-// it was doing is done by the next one.
-func stoppedAtOnce(t *testing.T, m *machine) {
-	m.env = append(m.env, "UNDERSTUDY_SHUTDOWN_GRACE=1h")
-	m.lead.Queue("actor", llmtest.Stream(llmtest.Hang()))
-	m.start()
-	k := m.open(m.towns[0], "the last line, please")
-	m.asked(1)
-	m.terminate()
-	m.connected(0) // it has heard the first
-	m.terminate()
-	err := m.cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("at a second signal the bot ended with %v", err)
-	}
-	k.nothingElse()
-
-	m.lead.Queue("actor", llmtest.Text("The end."))
-	m.start()
-	k.next("The end.")
-	m.terminate()
-	m.ended()
-	k.nothingElse()
 }
 
 // asked waits until the lead has got that many requests.

@@ -33,7 +33,7 @@ type crashLine struct {
 
 // hows are the ways in which answers are asked for, see command
 // understudy-fakes. The plain way is the most common.
-var hows = []string{"", "", "", "", ", slowly", ", slowly", ", at length", ", the lead is away", ", ring", ", ring, slowly"}
+var hows = []string{"", "", "", "", ", slowly", ", slowly", ", at length", ", the lead is away", ", ring", ", ring, slowly", ", ring, aloud"}
 
 // talk says one line after the other, each after the answer to the one before,
 // or several at once, until it is over.
@@ -171,7 +171,7 @@ func (k *crashThread) posts() (texts []string) {
 
 // What the program says in a thread, and begins with.
 var (
-	crashAnswer   = regexp.MustCompile(`^heard (\S+) \((lead|second)\)\.`)
+	crashAnswer   = regexp.MustCompile(`^(?:One moment\.\s+)?heard (\S+) \((lead|second)\)\.`)
 	crashMore     = regexp.MustCompile(`^(And so on and on\.\s*)+$`)
 	crashReplies  = map[string]string{"/status": "Selected: ", "/model": "Selected: ", "/help": "", "/new": "A new conversation begins here."}
 	crashMoved    = "↪️ Model Fallback: second/double (selected lead/actor; "

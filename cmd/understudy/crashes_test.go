@@ -117,8 +117,13 @@ const lullEvery = 14
 // reap starts the program and kills it until it was killed often enough.
 func (s *crashes) reap() {
 	s.Helper()
+	end, limited := s.Deadline()
 	for lull := 0; s.kills < s.want; lull-- {
 		if s.Failed() {
+			return
+		}
+		if limited && time.Until(end) < crashPatience+10*time.Second {
+			s.Logf("the time of the test is nearly over: %d kills of %d", s.kills, s.want)
 			return
 		}
 		m := s.pick()
@@ -256,8 +261,14 @@ func (s *crashes) blocked() {
 	s.threads = append(s.threads, k)
 	for range 3 {
 		time.Sleep(leadAway) // what was said about the lead before is over
+		held := make(chan struct{})
+		go func() {
+			defer close(held)
+			s.hold("", "second")
+		}()
+		time.Sleep(patienceOfModes / 8) // it has to be told first
 		k.say(s.luck, ", the lead is away")
-		s.hold("", "second")
+		<-held
 		s.kill("blocked")
 		s.start()
 		s.ready()

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"understudy/core/llm"
+	"understudy/core/llm/llmtest"
+)
+
+// killedAfterTool: what people saw of a turn that is not run again gives way to
+// the word that it was interrupted.
+func killedAfterTool(t *testing.T, m *machine) {
+	status := llm.Call{ID: "call-1", Name: "session_status", Args: json.RawMessage(`{}`)}
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("One moment."), llmtest.Gate("shown"), llmtest.Use(status)), llmtest.Stream(llmtest.Hang()))
+	m.start()
+	k := m.open(m.towns[0], "how are you?")
+	preview := k.next("One moment.")
+	m.lead.Open("shown")
+	m.asked(2)
+	m.kill()
+
+	m.start()
+	k.seen = 0
+	if told := k.next("I was interrupted"); told.id != preview.id || strings.Contains(told.text, "One moment.") {
+		t.Errorf("the preview was %+v, the thread is told with %+v", preview, told)
+	}
+	m.lead.Queue("actor", llmtest.Text("Well."))
+	k.say(k.town.command("/retry"))
+	k.next("Well.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+	if n := asked(m.lead); n != 3 {
+		t.Errorf("the lead was asked %d times, want three: the turn was run again by itself", n)
+	}
+}
+
+// killedWithQueue: what waited for its turn is answered in order.
+func killedWithQueue(t *testing.T, m *machine) {
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Hang()))
+	m.start()
+	k := m.open(m.towns[0], "first")
+	m.asked(1)
+	for _, text := range []string{"second", "third", "fourth"} {
+		k.say(text)
+	}
+	m.until(k.town, "the queue", func() bool { return strings.Count(m.err.String(), "message admitted") == 4 })
+	m.kill()
+	m.lead.Queue("actor", llmtest.Text("One."), llmtest.Text("Two."), llmtest.Text("Three."), llmtest.Text("Four."))
+	m.start()
+	for _, want := range []string{"One.", "Two.", "Three.", "Four."} {
+		k.next(want)
+	}
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+	if got := k.heard(m.lead); !inOrder(got, "first", "One.", "second", "Two.", "third", "Three.", "fourth") {
+		t.Errorf("the model heard\n%s", got)
+	}
+}
+
+// inOrder reports whether a text has all of them, one after the other.
+func inOrder(text string, all ...string) bool {
+	for _, s := range all {
+		_, after, found := strings.Cut(text, s)
+		if !found {
+			return false
+		}
+		text = after
+	}
+	return true
+}
+
+// stopped: SIGTERM lets a turn finish.
+func stopped(t *testing.T, m *machine) {
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Gate("curtain"), llmtest.Say("The end.")))
+	m.start()
+	k := m.open(m.towns[0], "the last line, please")
+	m.asked(1)
+	m.terminate()
+	m.connected(0) // it takes no more messages
+	m.lead.Open("curtain")
+	m.ended()
+	k.next("The end.")
+	k.nothingElse()
+}
+
+// stoppedWithoutAnswer: a turn that does not finish within the grace is
+// answered after the next start, once.
+func stoppedWithoutAnswer(t *testing.T, m *machine) {
+	m.env = append(m.env, "UNDERSTUDY_SHUTDOWN_GRACE=50ms")
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Hang()))
+	m.start()
+	k := m.open(m.towns[0], "the last line, please")
+	m.asked(1)
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+	_, states := m.record(k.town, k.thread)
+	if len(states[leadProfile].Models) > 0 {
+		t.Errorf("the stop was blamed on the model: %+v", states)
+	}
+
+	m.lead.Queue("actor", llmtest.Text("The end."))
+	m.start()
+	k.next("The end.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+}
+
+// stoppedAlone: a platform that is gone does not hold up the end.
+func stoppedAlone(t *testing.T, m *machine) {
+	m.start()
+	m.towns[0].Close()
+	m.terminate()
+	m.ended()
+}
+
+// stoppedAtOnce: a second signal ends the bot though it has time left, and what
+// it was doing is done by the next one.
+func stoppedAtOnce(t *testing.T, m *machine) {
+	m.env = append(m.env, "UNDERSTUDY_SHUTDOWN_GRACE=1h")
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Hang()))
+	m.start()
+	k := m.open(m.towns[0], "the last line, please")
+	m.asked(1)
+	m.terminate()
+	m.connected(0) // it has heard the first
+	m.terminate()
+	err := m.cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("at a second signal the bot ended with %v", err)
+	}
+	k.nothingElse()
+
+	m.lead.Queue("actor", llmtest.Text("The end."))
+	m.start()
+	k.next("The end.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+}
