@@ -178,8 +178,12 @@ func (a *Adapter) workspace(named string) string {
 
 // outsider reports whether an interaction comes from a workspace that is not
 // known to be of the bot's organisation. For an app of one workspace that needs
-// no answer: see [Adapter.guest].
+// no answer: see [Adapter.guest]. A workspace that Slack calls one of the
+// organisation's is remembered, since a modal names none.
 func (a *Adapter) outsider(from team) bool {
+	if a.me.organisation != "" && from.Enterprise == a.me.organisation && from.ID != "" {
+		a.allied.add(from.ID)
+	}
 	return a.me.everywhere() && from.Enterprise != a.me.organisation && from.ID != a.me.organisation && !a.allied.has(from.ID)
 }
 

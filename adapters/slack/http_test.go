@@ -171,6 +171,9 @@ func TestRequestsThatAreNotSlacks(t *testing.T) {
 	if len(r.bot.heard()) > 0 {
 		t.Errorf("heard %+v", r.bot.heard())
 	}
+	if n := strings.Count(r.log.String(), "has not signed"); n != 1 {
+		t.Errorf("anybody can fill the log: %d lines", n)
+	}
 	for range 2 { // somebody sends it again within the time
 		if got := r.send(address+"/slack/events", "application/json", helloEvent, at(-4*time.Minute)); got.StatusCode != http.StatusOK {
 			t.Errorf("answered with %d %s", got.StatusCode, got.Status)

@@ -87,3 +87,38 @@ func TestAChannelThatIsCalledDirectMessage(t *testing.T) {
 		t.Errorf("a direct message is %+v", c.Target.Thread)
 	}
 }
+
+// With an app of a whole organisation Slack names no workspace for a modal. Who
+// opened it from a workspace of the organisation may use it, an outsider not.
+func TestAModalOfAnOrganisation(t *testing.T) {
+	r := start(t, slacktest.Config{Organisation: "E0ORG", OrgWide: true}, nil)
+	r.bot.mu.Lock()
+	r.bot.reply = core.Reply{Text: "done"}
+	r.bot.mu.Unlock()
+	root := r.slack.Say(slacktest.Channel, slacktest.User, "root", slacktest.Only("none"))
+	r.slack.Shortcut(slacktest.Channel, slacktest.User, "help", root)
+	r.response(0)
+	about, err := json.Marshal(inThread(slacktest.Channel, root).Thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	press := func(user, team string) {
+		frame, err := json.Marshal(map[string]any{"envelope_id": "M" + user, "type": "interactive", "payload": map[string]any{
+			"type": "block_actions", "trigger_id": "t" + user, "team": nil, "enterprise": map[string]any{"id": "E0ORG"}, "is_enterprise_install": true,
+			"user":    map[string]any{"id": user, "team_id": team},
+			"view":    map[string]any{"id": "V1", "callback_id": viewCallback, "private_metadata": string(about)},
+			"actions": []any{map[string]any{"action_id": "press:t0k 0", "value": "m2"}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.slack.SendFrame("M"+user, frame)
+		r.settled()
+	}
+	press("U0EXT", "T0EXT")
+	press(slacktest.User, slacktest.Team)
+	r.bot.await(t, "a press", func() bool { return len(r.bot.presses) > 0 })
+	if p := r.bot.pressed(); len(p) != 1 || p[0].Author.ID != slacktest.User {
+		t.Errorf("pressed: %+v", p)
+	}
+}

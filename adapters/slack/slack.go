@@ -146,6 +146,7 @@ type Adapter struct {
 	gone     *recent[threadRef] // threads whose root was deleted
 	turned   *recent[string]    // people, with their places, whom nobody lets in
 	allied   *recent[string]    // workspaces of the bot's organisation
+	forged   seldom
 	stand    *standing
 	recall   *recall
 	pace     pace
@@ -185,6 +186,7 @@ func New(cfg Config) (*Adapter, error) {
 		gone:     newRecent[threadRef](1000),
 		turned:   newRecent[string](1000),
 		allied:   newRecent[string](1000),
+		forged:   seldom{every: forgedEvery},
 		stand:    newStanding(cfg.Account, cfg.Alert),
 		recall:   newRecall(),
 		pace:     defaultPace,
