@@ -85,7 +85,7 @@ func (b *Bot) Knock(ctx context.Context, m core.Message) (string, error) {
 	if err := b.Store.UpdateGuest(ctx, g.Platform, g.Account, g.User, func(Guest) Guest { return g }); err != nil {
 		return "", fmt.Errorf("storing who asks: %w", err)
 	}
-	b.Log.InfoContext(ctx, "somebody asks to write to the bot", "platform", g.Platform, "user", g.User)
+	b.Log.InfoContext(ctx, "somebody asks to write to the bot directly; understudy pairing list shows the code, understudy pairing approve takes it", "platform", g.Platform, "user", g.User)
 	b.alert(core.Alert{Kind: strangers, Key: g.Address(), Text: strangerText(g),
 		Buttons: []core.Button{{Label: "Approve", Token: "/approve", Value: g.Code}}})
 	b.watchGuests()

@@ -16,6 +16,8 @@ func TestRules(t *testing.T) {
 	robot := core.Author{ID: "B1", Bot: true}
 	channel := core.Thread{Workspace: "T1", Channel: "C1", Kind: core.KindThread}
 	direct := core.Thread{Workspace: "T1", Channel: "D1", Kind: core.KindDirect}
+	group := core.Thread{Workspace: "T1", Channel: "G1", Kind: core.KindGroup}
+	grid := core.Author{ID: "W012AB", Team: "T1"} // a person of an organisation
 	for _, c := range []struct {
 		name     string
 		allow    string
@@ -60,6 +62,15 @@ func TestRules(t *testing.T) {
 		{"guests are welcome", "C1", DMAllowlist, true, guest, channel, admitted},
 		{"guests are welcome, direct", "", DMOpen, true, guest, direct, admitted},
 		{"colleague of another workspace", "C1", DMAllowlist, false, ally, channel, admitted},
+
+		{"a group is a shared place, whatever direct messages are", "", DMOpen, false, person, group, refused},
+		{"nobody knocks in a group", "", DMPairing, false, person, group, refused},
+		{"a group by its id", "G1", DMOff, false, person, group, admitted},
+		{"a group by its workspace", "T1", DMOff, false, person, group, admitted},
+		{"guest in a group", "G1", DMOpen, false, guest, group, refused},
+		{"known to the admins, in a group", "", DMPairing, false, core.Author{ID: "U7", Team: "T1"}, group, refused},
+		{"person of an organisation by id", "W012AB", DMAllowlist, false, grid, direct, admitted},
+		{"only this person of an organisation", "C1 user:W012AB", DMAllowlist, false, grid, channel, admitted},
 
 		{"bot", "*", DMOpen, false, robot, channel, refused},
 		{"bot, direct", "T1", DMOpen, false, robot, direct, refused},

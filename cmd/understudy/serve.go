@@ -81,6 +81,9 @@ func (s *setup) serve(ctx context.Context, c console) error {
 		return err
 	}
 	log.Info("running", "version", version, "model", s.config.primary().String(), "store", s.config.Store.Path, "http", addr)
+	if len(s.config.Admin.Users) == 0 {
+		log.Info("nobody is an admin: set UNDERSTUDY_ADMINS to discord:<user id> or slack:<user id>, for /approve and /stop all; until then, understudy pairing approve lets people write directly")
+	}
 	err = live(ctx, h, accounts, log)
 	log.Info("stopping", "grace", s.env.ShutdownGrace.String())
 	return errors.Join(err, h.shut(s.env.ShutdownGrace))
