@@ -212,6 +212,24 @@ type History interface {
 	Turn(ctx context.Context, id string) (t Turn, ok bool, err error)
 }
 
+// Kept is a session as a list shows it.
+type Kept struct {
+	Session
+	Entries int // in all of its transcripts
+}
+
+// Archive reads what is kept as a whole.
+type Archive interface {
+	// Sessions are all sessions, by agent and thread.
+	Sessions(context.Context) ([]Kept, error)
+	// Transcripts are the ids of a session's transcripts that hold something,
+	// the oldest first.
+	Transcripts(context.Context, core.Key) ([]string, error)
+	// Following are the entries of a transcript after one with that Seq, oldest
+	// first and at most limit: 0 is the beginning.
+	Following(ctx context.Context, k core.Key, transcript string, after int64, limit int) ([]Entry, error)
+}
+
 // Heard is the last time that somebody said something in a session.
 type Heard struct {
 	Session core.Key
@@ -273,4 +291,5 @@ type Store interface {
 	Guests
 	Ledger
 	Memories
+	Archive
 }

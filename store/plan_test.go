@@ -19,6 +19,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		rowByID,
 		statesQuery,
 		spentQuery,
+		followingQuery,
 		theirHeardQuery,
 		theirSpentQuery,
 		theirWaitingQuery,

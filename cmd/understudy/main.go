@@ -28,6 +28,7 @@ var subcommands = map[string]func(context.Context, console, []string) error{
 	"check":    check,
 	"auth":     authCommand,
 	"pairing":  pairingCommand,
+	"sessions": sessionsCommand,
 	"classify": classify,
 	"explain":  explain,
 	"slack":    slackCommand,

@@ -8,6 +8,8 @@ const usage = `understudy answers on Discord and Slack, whoever fails.
   understudy auth clear PROFILE   lift the blocks of a credential, also while run is up
   understudy pairing list|approve CODE|revoke PLATFORM:USER
                                   who may write to the bot directly, also while run is up
+  understudy sessions list|export KEY|forget PLATFORM:USER
+                                  read conversations, and delete what is stored about somebody
   understudy check                say which models and credentials a message would be answered by
   understudy explain TURN         tell the decisions of a turn; or, with --if A=KIND,…, what would happen
   understudy classify             say what an error of a provider, on standard input, is put down to

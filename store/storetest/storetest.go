@@ -72,6 +72,7 @@ var tests = []test{
 	{"fifty who spend at once", spentRace},
 	{"a person is forgotten", forgotten},
 	{"a deleted message leaves the transcripts", unsaid},
+	{"what is kept can be read as a whole", archive},
 	{"handles see each other", handles},
 	{"instants come back", instants},
 	{"text comes back", texts},
