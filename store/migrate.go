@@ -39,7 +39,7 @@ func upgrade(ctx context.Context, path string, version int, steps []step) error 
 	}
 	defer db.Close()
 	defer c.close()
-	if err := backup(c, path, version); err != nil {
+	if err := backup(ctx, c, path, version); err != nil {
 		return err
 	}
 	return migrate(ctx, c, version, steps)
@@ -47,19 +47,13 @@ func upgrade(ctx context.Context, path string, version int, steps []step) error 
 
 // backup writes path.v<version>, whole and with nothing left in a journal. An
 // older copy of that name gives way only to a finished new one.
-func backup(c *conn, path string, version int) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "*.backup") // mode 0600, which SQLite keeps
+func backup(ctx context.Context, c *conn, path string, version int) error {
+	draft, err := copyOut(ctx, c, filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("store: the copy before the upgrade cannot be made: %w", err)
 	}
-	defer os.Remove(f.Name())
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("store: the copy before the upgrade cannot be made: %w", err)
-	}
-	if _, err := c.exec("VACUUM INTO ?", f.Name()); err != nil {
-		return fmt.Errorf("store: the copy before the upgrade cannot be made: %w", err)
-	}
-	if err := os.Rename(f.Name(), fmt.Sprintf("%s.v%d", path, version)); err != nil {
+	defer removeAll(draft)
+	if err := os.Rename(draft, fmt.Sprintf("%s.v%d", path, version)); err != nil {
 		return fmt.Errorf("store: the copy before the upgrade cannot be kept: %w", err)
 	}
 	return nil

@@ -31,6 +31,7 @@ var subcommands = map[string]func(context.Context, console, []string) error{
 	"sessions": sessionsCommand,
 	"classify": classify,
 	"explain":  explain,
+	"store":    storeCommand,
 	"slack":    slackCommand,
 	"health":   health,
 	"version":  showVersion,

@@ -13,6 +13,8 @@ const usage = `understudy answers on Discord and Slack, whoever fails.
   understudy check                say which models and credentials a message would be answered by
   understudy explain TURN         tell the decisions of a turn; or, with --if A=KIND,…, what would happen
   understudy classify             say what an error of a provider, on standard input, is put down to
+  understudy store check|backup [FILE]|vacuum
+                                  examine the database, copy it, or make it smaller
   understudy slack manifest       print the app manifest to paste into Slack
   understudy health               ask a running bot whether it is ready
   understudy version              say which program this is
