@@ -262,6 +262,8 @@ func (s *starts) quota(ctx context.Context, shard int) (gatewayInfo, error) {
 		wait := time.Duration(info.Starts.ResetAfter) * time.Millisecond
 		if wait <= 0 || wait > maxReset {
 			wait = shortReset
+		} else {
+			wait += time.Millisecond // Discord leaves out the rest of one: to ask within it is to wait once more
 		}
 		if !told {
 			told = true
