@@ -25,6 +25,10 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		theirWaitingQuery,
 		othersQuery,
 		unsaidQuery,
+		oldEntries,
+		oldTurns,
+		oldRows,
+		oldKeys,
 		withdrawQuery,
 	} {
 		n := strings.Count(query, "?")

@@ -63,7 +63,7 @@ type Options struct {
 	// power cut and makes each commit slower.
 	Full bool
 	// Fault, if set, is called before each change with the name of the
-	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest,
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup, prune, guest,
 	// forget, unsay or state), one call at a time; its error fails that change, and the time it
 	// takes delays all that come after. It is for tests.
 	Fault func(op string) error
@@ -91,9 +91,10 @@ type Store struct {
 }
 
 var (
-	_ sessions.Store = (*Store)(nil)
-	_ delivery.Store = (*Store)(nil)
-	_ failover.Store = (*Store)(nil)
+	_ sessions.Store  = (*Store)(nil)
+	_ delivery.Store  = (*Store)(nil)
+	_ failover.Store  = (*Store)(nil)
+	_ sessions.Keeper = (*Store)(nil)
 )
 
 // Open opens the database, or creates it. A file that is empty, cut short, of

@@ -78,8 +78,8 @@ func (t *tx) Append(transcript string, entries ...sessions.Entry) {
 		e.Seq = 0 // the column has it
 		doc, _, err := encode(e)
 		t.keep(err)
-		t.exec("INSERT INTO entries (agent, thread, transcript, entry) VALUES (?, ?, ?, ?)",
-			t.key.Agent, t.key.Thread, transcript, doc)
+		t.exec("INSERT INTO entries (agent, thread, transcript, at, entry) VALUES (?, ?, ?, ?, ?)",
+			t.key.Agent, t.key.Thread, transcript, t.age(e.At), doc)
 	}
 }
 
@@ -127,6 +127,16 @@ func (t *tx) SaveTurn(turn sessions.Turn) {
 	turn.Session = t.key
 	doc, _, err := encode(turn)
 	t.keep(err)
-	t.exec(`INSERT INTO turns (id, agent, thread, turn) VALUES (?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET turn = excluded.turn`, turn.ID, t.key.Agent, t.key.Thread, doc)
+	t.exec(`INSERT INTO turns (id, agent, thread, at, turn) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET at = excluded.at, turn = excluded.turn`, turn.ID, t.key.Agent, t.key.Thread, t.age(turn.Started), doc)
+}
+
+// age is a time by which something is removed one day. It is in the document as
+// well, so one that has no column is no error: such a thing stays.
+func (t *tx) age(at time.Time) any {
+	column, err := instant{at}.column()
+	if err != nil {
+		return nil
+	}
+	return column
 }

@@ -44,6 +44,7 @@ type config struct {
 	Quotas          quotasConfig        `json:"quotas"`
 	Admin           adminConfig         `json:"admin"`
 	Store           storeConfig         `json:"store"`
+	Retention       retentionConfig     `json:"retention"`
 	Channels        channelsConfig      `json:"channels"`
 }
 
@@ -251,6 +252,13 @@ type storeConfig struct {
 	Synchronous string `json:"synchronous" words:"normal|full"`
 }
 
+// retentionConfig is how long things are kept, as [parseAge] reads it.
+type retentionConfig struct {
+	Transcripts string `json:"transcripts" form:"age"`
+	Notices     string `json:"notices" form:"age"`
+	Inbox       string `json:"inbox" form:"keyAge"`
+}
+
 // channelsConfig has one account of each platform.
 type channelsConfig struct {
 	Discord discordAccount `json:"discord"`
@@ -323,6 +331,7 @@ func defaultConfig() *config {
 		Quotas:         quotasConfig{TimeZone: "UTC"},
 		Admin:          adminConfig{Every: 10 * time.Second, Burst: 5},
 		Store:          storeConfig{Synchronous: "normal"},
+		Retention:      retentionConfig{Transcripts: "off", Notices: "90d", Inbox: "30d"},
 		Channels: channelsConfig{
 			Discord: discordAccount{accountConfig: account},
 			Slack:   slackAccount{accountConfig: account, NativeStreaming: "auto"},

@@ -43,6 +43,8 @@ var forms = map[string]form{
 	"platformID":   {fits: matching(platformPattern), want: "an id of the platform, not a name or mention"},
 	"allowed":      {fits: matching(`(?:(?:user|role):)?` + platformPattern + `|\*`), want: `an id of the platform, not a name or mention, "user:<id>" or "role:<id>", or "*" for everybody`},
 	"timeZone":     {fits: isTimeZone, want: `a time zone as "UTC" or "Europe/Berlin"`},
+	"age":          {fits: isAge(day), want: `an age of a day or more, as "30d" or "36h", or "off" to keep everything`},
+	"keyAge":       {fits: isAge(keysAtLeast), want: `an age of 7 days or more, as "30d", or "off" to keep everything`},
 	"httpURL":      {fits: isURL("http", "https"), want: "an address that begins with http:// or https://, without a user name"},
 	"wsURL":        {fits: isURL("ws", "wss"), want: "an address that begins with ws:// or wss://, without a user name"},
 }

@@ -20,6 +20,7 @@ type stores interface {
 	sessions.Store
 	delivery.Store
 	failover.Store
+	sessions.Keeper
 	Close() error
 }
 
@@ -170,6 +171,12 @@ func (s *watchedStore) Commit(ctx context.Context, k core.Key, lease int64, chan
 // CommitChoice is watched.
 func (s *watchedStore) CommitChoice(ctx context.Context, k core.Key, lease int64, change func(sessions.ChoiceTx) error) error {
 	return s.saw(s.stores.CommitChoice(ctx, k, lease, change), true)
+}
+
+// Prune is watched.
+func (s *watchedStore) Prune(ctx context.Context, r sessions.Retention, limit int) (int, error) {
+	n, err := s.stores.Prune(ctx, r, limit)
+	return n, s.saw(err, n > 0)
 }
 
 // Queue is watched.

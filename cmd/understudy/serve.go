@@ -84,7 +84,12 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	if len(s.config.Admin.Users) == 0 {
 		log.Info("nobody is an admin: set UNDERSTUDY_ADMINS to discord:<user id> or slack:<user id>, for /approve and /stop all; until then, understudy pairing approve lets people write directly")
 	}
+	tidying, stopTidying := context.WithCancel(ctx)
+	var tidied sync.WaitGroup
+	tidied.Go(func() { s.config.Retention.tidy(tidying, kept.Load(), log) })
 	err = live(ctx, h, accounts, log)
+	stopTidying()
+	tidied.Wait()
 	log.Info("stopping", "grace", s.env.ShutdownGrace.String())
 	return errors.Join(err, h.shut(s.env.ShutdownGrace))
 }

@@ -58,7 +58,7 @@ func TestStoreCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := bytes.Clone(good)
-	for i := len(bad) - 4096; i < len(bad); i++ {
+	for i := 4096; i < len(bad); i++ { // all but the schema
 		bad[i] = 0xa5
 	}
 	write := func(content []byte) {

@@ -121,7 +121,7 @@ func New() *Memory {
 // Options are what a test may ask of a handle.
 type Options struct {
 	// Fault, if set, is called before each change with the name of the
-	// operation (admit, change, tool, commit, choice, queue, mark, giveup, guest,
+	// operation (admit, change, tool, commit, choice, queue, mark, giveup, prune, guest,
 	// forget, unsay or state), one call at a time; its error fails that change, and the time it
 	// takes delays all that come after.
 	Fault func(op string) error
@@ -136,9 +136,10 @@ type Store struct {
 }
 
 var (
-	_ sessions.Store = (*Store)(nil)
-	_ delivery.Store = (*Store)(nil)
-	_ failover.Store = (*Store)(nil)
+	_ sessions.Store  = (*Store)(nil)
+	_ delivery.Store  = (*Store)(nil)
+	_ failover.Store  = (*Store)(nil)
+	_ sessions.Keeper = (*Store)(nil)
 )
 
 // Open makes a handle. Any number may be open at once.

@@ -240,6 +240,7 @@ func (s *suite) calls(ctx context.Context, st Store) map[string]error {
 		g.Name = "x"
 		return g
 	})
+	_, errs["Prune"] = st.Prune(ctx, sessions.Retention{Transcripts: noon, Notices: noon, Inbox: noon}, 9)
 	_, errs["States"] = st.States(ctx, "main")
 	errs["UpdateState"] = st.UpdateState(ctx, "main", "x", func(failover.State) failover.State { return used() })
 	return errs
@@ -322,7 +323,7 @@ func faultFails(s *suite) {
 	}
 	s.same("failed", writes, map[string]bool{
 		"Admit": true, "Change": true, "MarkTool": true, "Commit": true, "CommitChoice": true, "Queue": true,
-		"Mark": true, "GiveUp": true, "UpdateState": true, "UpdateGuest": true,
+		"Mark": true, "GiveUp": true, "UpdateState": true, "UpdateGuest": true, "Prune": true,
 		"Heard": false, "Guest": false, "Guests": false, "Waiting": false, "Session": false, "Transcript": false, "Turn": false, "Outgoing": false, "States": false,
 	})
 	a.arm(nil)
@@ -350,6 +351,11 @@ func (e everyWriteFails) Change(ctx context.Context, c core.Change) (bool, error
 func (e everyWriteFails) UpdateGuest(ctx context.Context, platform, account, user string, change func(sessions.Guest) sessions.Guest) error {
 	e.a.arm(fail)
 	return e.Store.UpdateGuest(ctx, platform, account, user, change)
+}
+
+func (e everyWriteFails) Prune(ctx context.Context, r sessions.Retention, limit int) (int, error) {
+	e.a.arm(fail)
+	return e.Store.Prune(ctx, r, limit)
 }
 
 func (e everyWriteFails) MarkTool(ctx context.Context, inbox string) error {

@@ -23,6 +23,7 @@ type Store interface {
 	sessions.Store
 	delivery.Store
 	failover.Store
+	sessions.Keeper
 	Close() error
 }
 
@@ -73,6 +74,9 @@ var tests = []test{
 	{"a person is forgotten", forgotten},
 	{"a deleted message leaves the transcripts", unsaid},
 	{"what is kept can be read as a whole", archive},
+	{"what is too old is forgotten", prunes},
+	{"what is at work is kept", prunesNothingAtWork},
+	{"little is forgotten at a time", prunesByPortions},
 	{"handles see each other", handles},
 	{"instants come back", instants},
 	{"text comes back", texts},
