@@ -93,7 +93,23 @@ func check(t interface{ Fatalf(string, ...any) }, text string, l Limits) []strin
 	if !within(want, got) || len(got) > len(letters(text))+len(parts)*maxReopen {
 		t.Fatalf("text %q\nparts %q\ncontent %q\nwant    %q", text, parts, got, want)
 	}
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		keepsMarks(t, text, parts)
+	}
 	return parts
+}
+
+// keepsMarks holds a text without fences to keep its backticks and markers of
+// lists, and its markers of quotes but for those in whose place a part has one.
+func keepsMarks(t interface{ Fatalf(string, ...any) }, text string, parts []string) {
+	marks := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, ">", "")), "") }
+	joined := strings.Join(parts, "")
+	if got, want := marks(joined), marks(text); !within(want, got) {
+		t.Fatalf("text %q\nparts %q\nmarks %q\nwant  %q", text, parts, got, want)
+	}
+	if got, want := strings.Count(joined, ">"), strings.Count(text, ">"); got < want-len(parts)*maxQuotes {
+		t.Fatalf("text %q\nparts %q\nhave %d markers of quotes, want about %d", text, parts, got, want)
+	}
 }
 
 func TestSplitCutsAtTheBestPlace(t *testing.T) {
