@@ -62,6 +62,7 @@ type Bot struct {
 	lanes    map[core.Key]*lane
 	pages    pages
 	refusals refusals
+	troubled troubled
 	previews map[string][]delivery.Row // by turn: what an earlier process left of it, answer and status
 	knocking sync.Mutex                // held while somebody asks to write to the bot
 	watching bool                      // over those who asked
@@ -208,14 +209,20 @@ func (b *Bot) Message(ctx context.Context, m core.Message) error {
 	if err == nil && ok {
 		ok, err = b.heeds(ctx, key, m)
 	}
-	if err != nil || !ok {
+	switch {
+	case err != nil:
+		b.tellTrouble(m)
 		return err
+	case !ok:
+		return nil
 	}
 	in := Inbound{Key: m.InboxKey(), Session: key, Message: m, At: b.Now()}
 	in, fresh, err := b.Store.Admit(ctx, in)
 	if err != nil {
+		b.tellTrouble(m)
 		return fmt.Errorf("storing message %s: %w", m.ID, err)
 	}
+	b.troubled.over()
 	if !fresh {
 		return nil
 	}
