@@ -268,6 +268,9 @@ func isTerminal(stream any) bool {
 	if p, ok := stream.(*printer); ok {
 		stream = p.Writer
 	}
+	if w, ok := stream.(*veiledWriter); ok {
+		stream = w.Writer
+	}
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

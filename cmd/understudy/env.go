@@ -111,6 +111,23 @@ func readEnv() (*environment, error) {
 	return e, nil
 }
 
+// secretsInEnv are the values of all variables that hold a credential, also
+// those that cannot be used. They are what no output may show.
+func secretsInEnv() []string {
+	var list []string
+	for _, f := range envFields() {
+		if reflect.TypeFor[environment]().FieldByIndex(f.index).Type == reflect.TypeFor[core.Secret]() {
+			list = append(list, strings.TrimSpace(os.Getenv(f.name)))
+		}
+	}
+	for _, name := range variableNames() {
+		if keyVariable.MatchString(name) {
+			list = append(list, strings.TrimSpace(os.Getenv(name)))
+		}
+	}
+	return list
+}
+
 // envField is a variable and the field that holds it.
 type envField struct {
 	name  string

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 
 	"understudy/core"
@@ -133,28 +131,4 @@ func (c *config) providerKnown(id string) bool {
 func (c *config) providerKeyless(id string) bool {
 	p, ok := c.provider(id)
 	return ok && !p.NeedsKey
-}
-
-// logger is the program's log. Texts of errors are masked by shape, so that a
-// credential in somebody else's error text does not get through.
-func logger(out io.Writer, level, format string) *slog.Logger {
-	var l slog.Level
-	if l.UnmarshalText([]byte(level)) != nil {
-		l = slog.LevelInfo
-	}
-	o := &slog.HandlerOptions{Level: l, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		switch a.Value.Kind() {
-		case slog.KindString:
-			a.Value = slog.StringValue(llm.Mask(a.Value.String()))
-		case slog.KindAny:
-			if err, ok := a.Value.Any().(error); ok {
-				a.Value = slog.StringValue(llm.Mask(err.Error()))
-			}
-		}
-		return a
-	}}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(out, o))
-	}
-	return slog.New(slog.NewTextHandler(out, o))
 }

@@ -10,7 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
+
+	"understudy/core/llm"
 )
 
 // version is set by the linker for releases.
@@ -39,11 +42,16 @@ var subcommands = map[string]func(context.Context, console, []string) error{
 }
 
 func main() {
+	log.SetFlags(0)
+	// Where a library speaks by itself, it is heard through the same veil.
+	log.SetOutput(&veiledWriter{os.Stderr, llm.NewVeil(secretsInEnv()...)})
 	os.Exit(run(context.Background(), console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 
-// run runs a command line and returns the exit code.
-func run(ctx context.Context, c console, args []string) int {
+// run runs a command line and returns the exit code. Nothing that it writes shows
+// a credential of this process.
+func run(ctx context.Context, c console, args []string) (code int) {
+	veil := llm.NewVeil(secretsInEnv()...)
 	name := "help"
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
@@ -51,11 +59,13 @@ func run(ctx context.Context, c console, args []string) int {
 	if name == "-h" || name == "--help" {
 		name = "help"
 	}
+	c = veiled(c, veil)
+	defer survive(c, name, &code)
 	out := &printer{Writer: c.out}
 	c.out = out
 	command, ok := subcommands[name]
 	if !ok {
-		fmt.Fprintf(c.err, "understudy: there is no command %q%s\n\n%s", name, didYouMean(name, sortedNames(subcommands)), usage)
+		fmt.Fprintf(c.err, "understudy: there is no command %q%s\n\n%s", llm.Mask(name), didYouMean(name, sortedNames(subcommands)), usage)
 		return 2
 	}
 	err := command(ctx, c, args)
@@ -67,10 +77,10 @@ func run(ctx context.Context, c console, args []string) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &misused):
-		fmt.Fprintln(c.err, "understudy "+name+": "+misused.text)
+		fmt.Fprintln(c.err, "understudy "+name+": "+llm.Mask(misused.text))
 		return 2
 	case !errors.Is(err, errFailed):
-		fmt.Fprintln(c.err, "understudy "+name+":", err)
+		fmt.Fprintln(c.err, "understudy "+name+":", llm.Mask(err.Error()))
 	}
 	return 1
 }

@@ -98,12 +98,34 @@ func isSecret(w string) bool {
 	if len(w) < 32 {
 		return strings.Contains(w, "***")
 	}
+	path := w[0] == '/' || strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") || strings.HasPrefix(w, "~/")
 	for part := range strings.SplitSeq(w, "/") {
-		if len(part) >= 32 && mixed(part) || strings.Contains(part, "***") {
+		if len(part) >= 32 && mixed(part) && !(path && readable(part)) || strings.Contains(part, "***") {
 			return true
 		}
 	}
 	return false
+}
+
+// readable reports whether a part of a path is a name of words and numbers, such
+// as "TestReplyLinkInThreads1873620945", and no noise: a capital begins a word,
+// and numbers are few. In encoded bytes hardly a capital is followed by a small
+// letter each time, and digits stand everywhere.
+func readable(part string) bool {
+	odd, numbers := 0, 0
+	for i := 0; i < len(part); i++ {
+		switch c := part[i]; {
+		case isDigit(c):
+			if i == 0 || !isDigit(part[i-1]) {
+				numbers++
+			}
+		case 'A' <= c && c <= 'Z':
+			if i+1 == len(part) || part[i+1] < 'a' || part[i+1] > 'z' {
+				odd++
+			}
+		}
+	}
+	return odd <= 2 && numbers <= 2
 }
 
 // allLetters reports whether w is an ordinary word: "bearer tokens".
@@ -141,9 +163,11 @@ func mixed(w string) bool {
 func maskURL(u string) (from, to int, with string) {
 	at := strings.IndexByte(u, '@')
 	query := strings.IndexAny(u, "?#")
-	hook := strings.Index(u, "/webhooks/")
-	if hook < 0 {
-		hook = strings.Index(u, "hooks.slack.com/services/")
+	hook := -1
+	for _, road := range []string{"/webhooks/", "/interactions/", "hooks.slack.com/services/", "hooks.slack.com/commands/", "hooks.slack.com/actions/"} {
+		if hook = strings.Index(u, road); hook >= 0 {
+			break
+		}
 	}
 	switch {
 	case at > 0 && (query < 0 || at < query):

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -110,6 +109,7 @@ func (t *Transport) CloseIdle() {
 type Attempt struct {
 	t       *Transport
 	secrets []string
+	veil    *Veil  // over secrets; nil until it is needed
 	guard   *guard // nil until the request is sent
 
 	status int
@@ -123,6 +123,20 @@ type Attempt struct {
 // Failure gives, in case the provider echoes them.
 func (t *Transport) Attempt(secrets ...string) *Attempt {
 	return &Attempt{t: t, secrets: secrets}
+}
+
+// Secrets are the credentials that a request goes out with: its key, and the
+// values of configured headers that are long enough to be one.
+func Secrets(key string, header http.Header) []string {
+	list := []string{key}
+	for _, values := range header {
+		for _, v := range values {
+			if len(v) >= veilPiece {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
 }
 
 // Do sends the request; it is RoundTrip under the name that SDKs look for.
@@ -207,8 +221,10 @@ func (a *Attempt) Failure(ctx context.Context, err error) Failure {
 	if err == nil && a.status < 400 {
 		err = a.broken // a failing status tells more than how its body ended
 	}
-	if err != nil && a.holdsSecret(err.Error()) {
-		err = errors.New(string(a.Hide([]byte(err.Error()))))
+	if err != nil {
+		if said := err.Error(); string(a.Hide([]byte(said))) != said {
+			err = errors.New(string(a.Hide([]byte(said))))
+		}
 	}
 	return Failure{
 		Status:    a.status,
@@ -221,14 +237,21 @@ func (a *Attempt) Failure(ctx context.Context, err error) Failure {
 	}
 }
 
-// Hide blanks the attempt's secrets out of b.
+// Hide blanks the attempt's secrets out of b, in whatever form they come back.
 func (a *Attempt) Hide(b []byte) []byte {
+	if len(a.secrets) == 0 || len(b) == 0 {
+		return b
+	}
+	if a.veil == nil {
+		a.veil = NewVeil(a.secrets...)
+	}
+	hidden := b
 	for _, s := range a.secrets {
-		if s != "" {
-			b = bytes.ReplaceAll(b, []byte(s), []byte("[secret]"))
+		if s != "" && len(s) < veilLeast {
+			hidden = bytes.ReplaceAll(hidden, []byte(s), []byte(masked))
 		}
 	}
-	return b
+	return []byte(a.veil.Hide(string(hidden)))
 }
 
 // hideHeader copies a header without secrets and without cookies, which are
@@ -242,15 +265,6 @@ func (a *Attempt) hideHeader(from http.Header) http.Header {
 		}
 	}
 	return header
-}
-
-func (a *Attempt) holdsSecret(text string) bool {
-	for _, s := range a.secrets {
-		if s != "" && strings.Contains(text, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // ParseBaseURL checks the address of a provider. Credentials do not belong into

@@ -77,7 +77,7 @@ func target(base *url.URL) string { return base.JoinPath("chat", "completions").
 // Stream sends the request and yields the answer.
 func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		attempt := c.cfg.Transport.Attempt(c.cfg.Key.Reveal())
+		attempt := c.cfg.Transport.Attempt(llm.Secrets(c.cfg.Key.Reveal(), c.cfg.Header)...)
 		defer attempt.Close()
 		fail := func(f llm.Failure) {
 			f.Provider, f.Model, f.Now = c.cfg.Provider, req.Model, c.cfg.Now()
