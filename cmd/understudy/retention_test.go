@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,10 +49,10 @@ func TestRetentionSettings(t *testing.T) {
 // every hour.
 func TestTidy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		prunes := 0
+		var prunes atomic.Int32
 		st := memory.New().Open(memory.Options{Fault: func(op string) error {
 			if op == "prune" {
-				prunes++
+				prunes.Add(1)
 			}
 			return nil
 		}})
@@ -90,12 +91,12 @@ func TestTidy(t *testing.T) {
 			defaultConfig().Retention.tidy(ctx, st, slog.New(slog.DiscardHandler))
 		}()
 		synctest.Wait()
-		if prunes != 1 {
-			t.Errorf("%d portions at once", prunes)
+		if n := prunes.Load(); n != 1 {
+			t.Errorf("%d portions at once", n)
 		}
 		time.Sleep(time.Minute)
-		if prunes != 4 || known(old) || !known(soon) {
-			t.Errorf("after %d portions: the old one is known: %v, the younger one: %v", prunes, known(old), known(soon))
+		if n := prunes.Load(); n != 4 || known(old) || !known(soon) {
+			t.Errorf("after %d portions: the old one is known: %v, the younger one: %v", n, known(old), known(soon))
 		}
 		time.Sleep(tidyEvery)
 		if known(soon) {
