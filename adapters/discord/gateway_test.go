@@ -314,7 +314,9 @@ func TestResume(t *testing.T) {
 			h.await("connection", h.Ready)
 			conversation(t, h, func() {
 				trouble(h.fake)
-				h.await("end of the connection", func() bool { return h.fake.Connected() == 0 })
+				h.await("end of the connection", func() bool { // which may be over already
+					return h.fake.Connected() == 0 || strings.Contains(h.log.String(), "not connected to Discord")
+				})
 				h.fake.Mute(false)
 			})
 			ids := h.fake.Identifies()
