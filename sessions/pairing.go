@@ -87,7 +87,7 @@ func (b *Bot) Knock(ctx context.Context, m core.Message) (string, error) {
 	}
 	b.Log.InfoContext(ctx, "somebody asks to write to the bot directly; understudy pairing list shows the code, understudy pairing approve takes it", "platform", g.Platform, "user", g.User)
 	b.alert(core.Alert{Kind: strangers, Key: g.Address(), Text: strangerText(g),
-		Buttons: []core.Button{{Label: "Approve", Token: "/approve", Value: g.Code}}})
+		Buttons: []core.Button{{Label: "Approve", Token: "/approve", Value: g.Address()}}})
 	b.watchGuests()
 	return knockText(g.Code), nil
 }
@@ -117,20 +117,26 @@ var errNoCode = errors.New("nobody asks with this code")
 // unknown, or its time is over.
 func ErrNoCode(err error) bool { return errors.Is(err, errNoCode) }
 
-// Approve lets the person with a code write to the bot. A running bot tells the
-// person. It may be called again with the same code.
-func Approve(ctx context.Context, store Guests, code, by string, now time.Time) (Guest, error) {
+// answersTo reports whether a guest is meant by a word: the code that the person
+// was told, or the address, which those know who are told that somebody asks.
+func (g Guest) answersTo(word string) bool {
+	return word != "" && (strings.EqualFold(word, g.Code) || strings.EqualFold(word, g.Address()))
+}
+
+// Approve lets the person who asks with a code, or with an address, write to the
+// bot. A running bot tells the person. It may be called again with the same word.
+func Approve(ctx context.Context, store Guests, word, by string, now time.Time) (Guest, error) {
 	all, err := store.Guests(ctx)
 	if err != nil {
 		return Guest{}, fmt.Errorf("reading who asks: %w", err)
 	}
-	code = strings.ToUpper(strings.TrimSpace(code))
+	word = strings.TrimSpace(word)
 	for _, g := range all {
-		if code == "" || g.Code != code {
+		if !g.answersTo(word) {
 			continue
 		}
 		err := store.UpdateGuest(ctx, g.Platform, g.Account, g.User, func(stored Guest) Guest {
-			if g = stored; g.Code == code && g.Asks(now) {
+			if g = stored; g.answersTo(word) && g.Asks(now) {
 				g.Approved, g.By = now, by
 			}
 			return g
@@ -138,7 +144,7 @@ func Approve(ctx context.Context, store Guests, code, by string, now time.Time) 
 		switch {
 		case err != nil:
 			return g, fmt.Errorf("storing the approval: %w", err)
-		case g.Code == code && !g.Approved.IsZero():
+		case g.answersTo(word) && !g.Approved.IsZero():
 			return g, nil
 		}
 	}
@@ -186,7 +192,7 @@ func cmdApprove(c *call) (func(ChoiceTx) core.Reply, error) {
 func (b *Bot) welcome(g Guest) {
 	ctx := context.WithoutCancel(b.base)
 	key := b.Settings().key(core.Message{Author: core.Author{ID: g.User}, Target: g.Target}, g.Target.Thread)
-	turn := "approved-" + g.Address() + "-" + g.Code
+	turn := fmt.Sprintf("approved-%s-%d", g.Address(), g.Asked.UnixNano())
 	var rows []delivery.Row
 	err := b.Store.Commit(ctx, key, 0, func(tx Tx) error {
 		rows = tx.Queue(delivery.Row{

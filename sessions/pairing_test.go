@@ -109,7 +109,7 @@ func TestPairing(t *testing.T) {
 		h.command("t1", "approve "+code, "root") // once more
 		time.Sleep(2 * time.Hour)
 		expect(t, "alerts", h.alerts(), []string{
-			"stranger fake:zoe: zoe (fake:zoe) asks to write to me directly. `/approve " + code + "` lets them.",
+			"stranger fake:zoe: zoe (fake:zoe) asks to write to me directly. `/approve fake:zoe` lets them.",
 			"stranger fake:zoe: zoe (fake:zoe) may write to me directly, approved by fake:root. (over)",
 		})
 		if len(h.place.all()) != 3 {

@@ -28,7 +28,7 @@ const (
 	overText           = "That answer has ended already."
 	stopUsageText      = "Write `/stop` alone to stop the answer that is being written."
 	nothingOfferedText = "No model can be chosen here."
-	approveUsageText   = "Write `/approve` and the code that the person was told."
+	approveUsageText   = "Write `/approve` and the code that the person was told, or who it is as the admin channel names them."
 	noCodeText         = "Nobody asks with this code. Codes hold for an hour."
 	welcomeText        = "You can talk to me now. /help lists what else I can do."
 	listChangedText    = "The list has changed; choose again."
@@ -60,9 +60,10 @@ func knockText(code string) string {
 	return fmt.Sprintf("I don’t know you yet, so I can’t answer. Ask an admin of this bot to give the command `/approve %s`; the code holds for an hour. Then send your message again.", code)
 }
 
-// strangerText is for admins.
+// strangerText is for admins. It names the person and not the code, which is
+// between the person and the bot: what is posted is kept.
 func strangerText(g Guest) string {
-	return fmt.Sprintf("%s asks to write to me directly. `/approve %s` lets them.", guestText(g), g.Code)
+	return fmt.Sprintf("%s asks to write to me directly. `/approve %s` lets them.", guestText(g), g.Address())
 }
 
 func approvedText(g Guest) string {

@@ -51,7 +51,7 @@ func scanHeard(sc scanner) (h sessions.Heard, err error) {
 
 // Guest is the record as stored, or one with nothing but the ids.
 func (s *Store) Guest(ctx context.Context, platform, account, user string) (sessions.Guest, error) {
-	found, err := list(ctx, s, scanGuest, guestQuery, platform, account, user)
+	found, err := list(ctx, s, s.scanGuest, guestQuery, platform, account, user)
 	if err != nil || len(found) == 0 {
 		return sessions.Guest{Platform: platform, Account: account, User: user}, err
 	}
@@ -60,7 +60,7 @@ func (s *Store) Guest(ctx context.Context, platform, account, user string) (sess
 
 // Guests are all records.
 func (s *Store) Guests(ctx context.Context) ([]sessions.Guest, error) {
-	return list(ctx, s, scanGuest, guestsQuery)
+	return list(ctx, s, s.scanGuest, guestsQuery)
 }
 
 // UpdateGuest replaces one record. One that has nothing but its ids is
@@ -68,7 +68,7 @@ func (s *Store) Guests(ctx context.Context) ([]sessions.Guest, error) {
 func (s *Store) UpdateGuest(ctx context.Context, platform, account, user string, change func(sessions.Guest) sessions.Guest) error {
 	return s.write(ctx, "guest", func(c *conn) error {
 		bare := sessions.Guest{Platform: platform, Account: account, User: user}
-		old, err := one(c, scanGuest, guestQuery, platform, account, user)
+		old, err := one(c, s.scanGuest, guestQuery, platform, account, user)
 		if errors.Is(err, sql.ErrNoRows) {
 			old, err = bare, nil
 		}
@@ -81,7 +81,7 @@ func (s *Store) UpdateGuest(ctx context.Context, platform, account, user string,
 			_, err := c.exec("DELETE FROM guests WHERE platform = ? AND account = ? AND user = ?", platform, account, user)
 			return err
 		}
-		doc, _, err := encode(g)
+		doc, _, err := encode(s.sealGuest(g))
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *Store) UpdateGuest(ctx context.Context, platform, account, user string,
 	})
 }
 
-func scanGuest(sc scanner) (g sessions.Guest, err error) {
+func (s *Store) scanGuest(sc scanner) (g sessions.Guest, err error) {
 	var doc string
 	var platform, account, user string
 	if err := sc.Scan(&platform, &account, &user, &doc); err != nil {
@@ -99,5 +99,6 @@ func scanGuest(sc scanner) (g sessions.Guest, err error) {
 	}
 	err = decode(doc, &g)
 	g.Platform, g.Account, g.User = platform, account, user
+	g.Code = s.unsealed(codePlace(platform, account, user), g.Code)
 	return g, err
 }

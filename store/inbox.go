@@ -13,7 +13,7 @@ const (
 	waitingQuery   = "SELECT " + inboundColumns + " FROM inbox WHERE settled = 0 ORDER BY seq"
 )
 
-func scanInbound(sc scanner) (in sessions.Inbound, err error) {
+func (s *Store) scanInbound(sc scanner) (in sessions.Inbound, err error) {
 	var at instant
 	var message string
 	err = sc.Scan(&in.Seq, &in.Key, &in.Session.Agent, &in.Session.Thread, &at, &in.Turn, &in.Tool, &message)
@@ -21,13 +21,15 @@ func scanInbound(sc scanner) (in sessions.Inbound, err error) {
 		return in, err
 	}
 	in.At = at.Time
-	return in, decode(message, &in.Message)
+	err = decode(message, &in.Message)
+	in.Message = s.unsealMessage(in.Key, in.Message)
+	return in, err
 }
 
 // Admit stores a message unless its key is known. The stored row is returned
 // either way; that of a settled message has no Message any more.
 func (s *Store) Admit(ctx context.Context, in sessions.Inbound) (row sessions.Inbound, fresh bool, err error) {
-	message, _, err := encode(in.Message)
+	message, _, err := encode(s.sealMessage(in.Key, in.Message))
 	if err != nil {
 		return in, false, err
 	}
@@ -48,7 +50,7 @@ func (s *Store) Admit(ctx context.Context, in sessions.Inbound) (row sessions.In
 				return err
 			}
 		}
-		row, err = one(c, scanInbound, inboundQuery, in.Key)
+		row, err = one(c, s.scanInbound, inboundQuery, in.Key)
 		return err
 	})
 	if err != nil {
@@ -75,7 +77,7 @@ func (s *Store) Change(ctx context.Context, ch core.Change) (found bool, err err
 
 // Waiting are all unsettled rows, in order of Seq.
 func (s *Store) Waiting(ctx context.Context) ([]sessions.Inbound, error) {
-	return list(ctx, s, scanInbound, waitingQuery)
+	return list(ctx, s, s.scanInbound, waitingQuery)
 }
 
 // MarkTool notes that a tool of the row's turn is about to start. An unknown

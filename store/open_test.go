@@ -41,7 +41,7 @@ func TestFilesArePrivate(t *testing.T) {
 		names = append(names, d.Name())
 		return nil
 	})
-	if got := strings.Join(names, " "); got != "understudy.db understudy.db-shm understudy.db-wal understudy.db.lock" {
+	if got := strings.Join(names, " "); got != "understudy.db understudy.db-shm understudy.db-wal understudy.db.lock understudy.key" {
 		t.Errorf("the folder holds %s", got)
 	}
 }

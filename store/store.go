@@ -30,6 +30,13 @@
 // One process at a time may open the file exclusively; it holds a lock beside
 // it. Others may open it without, and write in turn with it.
 //
+// # Secrets
+//
+// Pairing codes and the addresses of attachments are sealed with a key that is
+// not in the file (package seal); nothing else that is kept here is a secret.
+// With another key than before they read as empty. All files are readable for
+// their owner alone, also those that SQLite makes.
+//
 // # Time
 //
 // The store never asks what time it is. Instants are kept to the nanosecond and
@@ -39,15 +46,19 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"understudy/core/delivery"
 	"understudy/core/failover"
+	"understudy/core/seal"
 	"understudy/sessions"
 )
 
@@ -62,6 +73,12 @@ type Options struct {
 	// Full waits at every commit until the disk has it, which also survives a
 	// power cut and makes each commit slower.
 	Full bool
+	// Keys are those of the secrets that are kept, if they are not to be found in
+	// the folder of the file, where one is made when there is none; see [seal.Load].
+	Keys seal.Keys
+	// Log hears of modes that were too wide and of secrets that cannot be read.
+	// Nil logs nothing.
+	Log *slog.Logger
 	// Fault, if set, is called before each change with the name of the
 	// operation (admit, change, tool, commit, choice, queue, mark, giveup, prune, guest,
 	// forget, unsay or state), one call at a time; its error fails that change, and the time it
@@ -76,6 +93,8 @@ var ErrClosed = errors.New("the store is closed")
 type Store struct {
 	path  string
 	fault func(string) error
+	log   *slog.Logger
+	box   *seal.Box
 	lock  *fileLock // nil unless exclusive
 
 	db    *sql.DB // the writer's, one connection
@@ -112,6 +131,7 @@ func open(ctx context.Context, o Options, steps []step) (_ *Store, err error) {
 	s := &Store{
 		path:    path,
 		fault:   o.Fault,
+		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		writes:  make(chan *write),
 		quit:    make(chan struct{}),
 		stopped: make(chan struct{}),
@@ -131,6 +151,15 @@ func open(ctx context.Context, o Options, steps []step) (_ *Store, err error) {
 	}
 	if err := s.connect(ctx, o.Full); err != nil {
 		return nil, err
+	}
+	s.closeModes()
+	if s.box, err = seal.Load(filepath.Dir(path), o.Keys, s.log); err != nil {
+		return nil, err
+	}
+	if o.Exclusive {
+		if err := s.reseal(ctx); err != nil {
+			return nil, err
+		}
 	}
 	s.close = sync.OnceValue(s.stop)
 	go s.loop()

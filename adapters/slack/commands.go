@@ -2,6 +2,8 @@ package slack
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -97,6 +99,16 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 	}
 }
 
+// callID identifies a call for whoever keeps it. The trigger itself is a secret:
+// with it, views are opened in the name of the app.
+func callID(trigger string) string {
+	if trigger == "" {
+		return "" // of a modal that is sent
+	}
+	sum := sha256.Sum256([]byte("trigger of Slack\x00" + trigger))
+	return hex.EncodeToString(sum[:12])
+}
+
 // perform runs a command, or presses, and says what came of them.
 func (a *Adapter) perform(ctx context.Context, inv core.Invocation, acts []act) []core.Reply {
 	if inv.Name != "" {
@@ -133,7 +145,7 @@ func (a *Adapter) nameFor(ctx context.Context, who core.Author) string {
 // a thread, and acts on its channel; so does a pick from the menu that such a
 // command was answered with. A modal was told what it is about.
 func (a *Adapter) invocation(kind string, c call) (inv core.Invocation, acts []act, ok bool) {
-	inv = core.Invocation{ID: c.TriggerID, Native: true}
+	inv = core.Invocation{ID: callID(c.TriggerID), Native: true}
 	t := core.Thread{Platform: "slack", Account: a.cfg.Account}
 	switch {
 	case kind == "slash_commands":

@@ -36,7 +36,7 @@ func TestSlashCommand(t *testing.T) {
 		t.Errorf("response is %+v", got)
 	}
 	inv := r.bot.called()[0]
-	if inv.Name != "model" || inv.Args != "a/m1" || !inv.Native || inv.ID != trigger || inv.Author.Name != "Ann" {
+	if inv.Name != "model" || inv.Args != "a/m1" || !inv.Native || inv.ID != callID(trigger) || strings.Contains(inv.ID, trigger) || len(inv.ID) != 24 || inv.Author.Name != "Ann" {
 		t.Errorf("invocation is %+v", inv)
 	}
 	if th := inv.Target.Thread; th.Key() != "slack:main:T0TEAM:C0CHAN" || th.Kind != core.KindChannel {
@@ -123,7 +123,7 @@ func TestMenu(t *testing.T) {
 		t.Errorf("response is %+v", got)
 	}
 	inv := r.bot.pressed()[0]
-	if inv.Token != "t0k" || inv.Value != "i1" || inv.ID != trigger || inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN" {
+	if inv.Token != "t0k" || inv.Value != "i1" || inv.ID != callID(trigger) || strings.Contains(inv.ID, trigger) || len(inv.ID) != 24 || inv.Target.Thread.Key() != "slack:main:T0TEAM:C0CHAN" {
 		t.Errorf("invocation is %+v", inv)
 	}
 	r.slack.Pick(slacktest.Channel, "1700000001.000100", slacktest.User, "press:t0k 0", "i1")

@@ -45,7 +45,7 @@ func (a *Adapter) shortcutInvocation(s shortcut) (core.Invocation, bool) {
 	ev.TS = stamp(first(string(s.MessageTS), string(ev.TS)))
 	who := core.Author{ID: s.User.ID, Team: s.User.Team}
 	t := a.thread(payload{TeamID: a.workspace(s.team().ID)}, ev)
-	return core.Invocation{ID: s.Trigger, Author: who, Native: true, Name: s.Callback,
+	return core.Invocation{ID: callID(s.Trigger), Author: who, Native: true, Name: s.Callback,
 		Target: core.Target{Thread: t, Recipient: who.ID, RecipientTeam: who.Team}}, t.Channel != "" && who.ID != ""
 }
 

@@ -88,6 +88,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 			return misuse("--fail: %v", err)
 		}
 	}
+	s.log = logger(c.err, "error", s.env.LogFormat)
 	st, err := s.chatStore(ctx, fl.store, override)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 		client: s.config.clients(transport, actors), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
 		override: override, attempted: stage.attempted, maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL),
-		now: now, after: after, log: logger(c.err, "error", s.env.LogFormat),
+		now: now, after: after, log: s.log,
 	})
 	if err != nil {
 		st.Close()

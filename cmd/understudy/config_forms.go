@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"understudy/core/llm"
+	"understudy/core/seal"
 )
 
 // form is the shape of a text in the configuration.
@@ -46,6 +47,7 @@ var forms = map[string]form{
 	"age":          {fits: isAge(day), want: `an age of a day or more, as "30d" or "36h", or "off" to keep everything`},
 	"keyAge":       {fits: isAge(keysAtLeast), want: `an age of 7 days or more, as "30d", or "off" to keep everything`},
 	"httpURL":      {fits: isURL("http", "https"), want: "an address that begins with http:// or https://, without a user name"},
+	"sealKey":      {fits: func(s string) bool { return len(s) >= seal.MinKey }, want: "a secret of at least 32 visible characters, as from: openssl rand -base64 32"},
 	"wsURL":        {fits: isURL("ws", "wss"), want: "an address that begins with ws:// or wss://, without a user name"},
 }
 

@@ -51,6 +51,8 @@ type environment struct {
 	SlackHTTP         listenAddress `envconfig:"UNDERSTUDY_SLACK_HTTP" want:"an address such as 127.0.0.1:8485"` // empty: off
 	SlackAllow        []string      `envconfig:"UNDERSTUDY_SLACK_ALLOW" form:"allowed"`
 	SlackAPIURL       string        `envconfig:"UNDERSTUDY_SLACK_API_URL" form:"httpURL"`
+	SecretKey         core.Secret   `envconfig:"UNDERSTUDY_SECRET_KEY" form:"sealKey"`
+	OldSecretKey      core.Secret   `envconfig:"UNDERSTUDY_SECRET_KEY_OLD" form:"sealKey"`
 	Admins            []address     `envconfig:"UNDERSTUDY_ADMINS" want:"people as discord:<user id> or slack:<user id>, with commas between them"`
 
 	// SkipTTL is how long the auth skip cache remembers; zero is off. SDKWait

@@ -134,6 +134,7 @@ func TestEnvironmentErrors(t *testing.T) {
 		"UNDERSTUDY_FALLBACKS=" + secret, "UNDERSTUDY_DISCORD_TOKEN=" + secret + " " + secret, "UNDERSTUDY_DISCORD_ALLOW=<@" + secret + ">", "UNDERSTUDY_SLACK_API_URL=" + secret,
 		"UNDERSTUDY_ADMINS=discord:1," + secret, "UNDERSTUDY_FALLBACK_SKIP_TTL_MS=-1", "OPENCLAW_SDK_RETRY_MAX_WAIT_SECONDS=" + secret, "UNDERSTUDY_DISCORD_TOKN=" + secret,
 		"UNDERSTUDY_=" + secret, "OPENAI_API_KEY_2=" + secret + "\u200b", "UNDERSTUDY_STORE=postgres://me:" + secret + "@db/x", "UNDERSTUDY_MODEL=",
+		"UNDERSTUDY_SECRET_KEY=" + secret,
 	}
 	setEnv(t, pairs...)
 	_, err := readEnv()
@@ -160,6 +161,7 @@ func TestEnvironmentErrors(t *testing.T) {
 		`UNDERSTUDY_DISCORD_TOKN is no variable of this program; did you mean UNDERSTUDY_DISCORD_TOKEN?`,
 		"OPENAI_API_KEY_2 cannot be used; want a secret of visible characters, without spaces and line breaks",
 		"UNDERSTUDY_STORE cannot be used; want the path of an SQLite file",
+		"UNDERSTUDY_SECRET_KEY cannot be used; want a secret of at least 32 visible characters, as from: openssl rand -base64 32",
 	} {
 		if i := slices.Index(lines, want); i >= 0 {
 			lines = slices.Delete(lines, i, i+1)

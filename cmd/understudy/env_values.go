@@ -45,7 +45,7 @@ func inRange(v reflect.Value, tag reflect.StructTag) bool {
 		most, _ := time.ParseDuration(tag.Get("max"))
 		return least <= x && x <= most
 	case core.Secret:
-		return isSecretText(x.Reveal())
+		return isSecretText(x.Reveal()) && (!x.Set() || fits(tag, x.Reveal()))
 	case string:
 		if words := tag.Get("words"); words != "" {
 			return slices.Contains(strings.Split(words, "|"), x)

@@ -25,10 +25,11 @@ var rooms = map[string][]string{
 	"core/delivery":      {"core"},
 	"core/auth":          {"core", "core/llm", "core/failover"},
 	"core/tool":          {"core", "core/llm"},
+	"core/seal":          {"core"},
 	"notices":            {"core", "core/llm", "core/failover", "core/delivery"},
 	"admin":              {"core", "core/llm", "core/failover", "core/delivery", "notices"},
 	"sessions":           {"core", "core/llm", "core/failover", "core/delivery", "core/tool", "notices"},
-	"store":              {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
+	"store":              {"core", "core/llm", "core/failover", "core/delivery", "core/seal", "notices", "sessions"},
 	"store/memory":       {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
 	"store/storetest":    {"core", "core/llm", "core/failover", "core/delivery", "notices", "sessions"},
 

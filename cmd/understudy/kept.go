@@ -11,6 +11,7 @@ import (
 	"understudy/core"
 	"understudy/core/delivery"
 	"understudy/core/failover"
+	"understudy/core/seal"
 	"understudy/sessions"
 	"understudy/store"
 )
@@ -27,8 +28,12 @@ type stores interface {
 // openStore opens the SQLite file. That there cannot be one at its path, or that
 // it is in use, is for whoever named it to change.
 func (s *setup) openStore(ctx context.Context, path string, exclusive bool) (*store.Store, error) {
-	st, err := store.Open(ctx, store.Options{Path: path, Exclusive: exclusive, Full: s.config.Store.Synchronous == "full"})
+	st, err := store.Open(ctx, store.Options{
+		Path: path, Exclusive: exclusive, Full: s.config.Store.Synchronous == "full",
+		Keys: seal.Keys{Current: s.env.SecretKey, Old: s.env.OldSecretKey}, Log: s.log,
+	})
 	var (
+		badKey *seal.FileError
 		locked *store.LockedError
 		place  *fs.PathError
 		bad    *store.Error
@@ -36,6 +41,8 @@ func (s *setup) openStore(ctx context.Context, path string, exclusive bool) (*st
 	switch {
 	case err == nil:
 		return st, nil
+	case errors.As(err, &badKey):
+		return nil, misuse("%v", err)
 	case errors.As(err, &place):
 		return nil, misuse("%v; let this user write there, or name another file with UNDERSTUDY_STORE", err)
 	case errors.As(err, &locked), errors.As(err, &bad) && slices.Contains(unusable, bad.Problem):

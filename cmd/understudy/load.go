@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"understudy/core"
@@ -19,6 +20,7 @@ type setup struct {
 	env    *environment
 	config *config
 	keys   map[string][]core.Secret
+	log    *slog.Logger // what the store says while it is opened; nil is nobody
 }
 
 // load reads the environment and the configuration file. Every error is one of

@@ -74,6 +74,8 @@ func listGuests(ctx context.Context, c console, st sessions.Guests, _ string) er
 			fmt.Fprintf(w, "%s\t%s\tapproved %s by %s\n", g.Address(), name, g.Approved.UTC().Format("2006-01-02 15:04Z"), g.By)
 		case g.Asks(now):
 			fmt.Fprintf(w, "%s\t%s\tasks with %s, until %s\n", g.Address(), name, g.Code, g.Until().UTC().Format("15:04Z"))
+		case g.Code == "" && now.Before(g.Until()):
+			fmt.Fprintf(w, "%s\t%s\tasks with a code that the key of this store does not open: give this command the bot’s UNDERSTUDY_SECRET_KEY\n", g.Address(), name)
 		default:
 			fmt.Fprintf(w, "%s\t%s\tasked in vain\n", g.Address(), name)
 		}

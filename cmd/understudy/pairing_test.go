@@ -1,12 +1,14 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"understudy/core"
+	"understudy/core/seal"
 	"understudy/sessions"
 	"understudy/store"
 )
@@ -58,4 +60,36 @@ func TestPairingCommand(t *testing.T) {
 		says(2, "write: understudy pairing list", args...)
 	}
 	says(0, "write: understudy pairing list", "-h")
+}
+
+// A command without the bot's key says why it cannot show a code, and a file
+// without a key stops it with a word on what to do.
+func TestPairingWithoutTheKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bot.db")
+	setEnv(t, "UNDERSTUDY_STORE="+path)
+	st, err := store.Open(t.Context(), store.Options{Path: path, Keys: seal.Keys{Current: core.NewSecret(strings.Repeat("x", seal.MinKey))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.UpdateGuest(t.Context(), "discord", accountName, "700", func(g sessions.Guest) sessions.Guest {
+		g.Code, g.Asked = "ABCDEFGH", time.Now()
+		return g
+	}); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := command(t, "", "pairing", "list")
+	if code != 0 || !strings.Contains(out, "UNDERSTUDY_SECRET_KEY") || strings.Contains(out, "ABCDEFGH") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	t.Setenv("UNDERSTUDY_SECRET_KEY", strings.Repeat("x", seal.MinKey))
+	if out, errs, code := command(t, "", "pairing", "list"); code != 0 || !strings.Contains(out, "asks with ABCDEFGH") {
+		t.Errorf("with the key: exit %d: %s%s", code, out, errs)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), seal.FileName), []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := command(t, "", "pairing", "list"); code != 2 || !strings.Contains(errs, "holds no key") || strings.Contains(errs, "short") {
+		t.Errorf("a file without a key: exit %d: %s%s", code, out, errs)
+	}
 }

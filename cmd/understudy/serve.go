@@ -41,6 +41,7 @@ func runBot(ctx context.Context, c console, args []string) error {
 // serve runs the bot until the context ends.
 func (s *setup) serve(ctx context.Context, c console) error {
 	log := logger(c.err, s.env.Log, s.env.LogFormat)
+	s.log = log
 	transport := llm.NewTransport(nil, s.config.Timeouts.request())
 	defer transport.CloseIdle()
 	transcribe, err := s.transcriber(transport)
