@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,10 @@ const (
 	// codeLife is how long a code can be approved, and how long somebody who was
 	// told one is told nothing more.
 	codeLife = time.Hour
-	// maxAsking is how many may wait for approval at once, by account.
-	maxAsking = 3
+	// maxAsking is how many may wait for approval at once, by account. When one
+	// more asks, the oldest request gives way: a crowd of strangers keeps nobody
+	// from asking, and whoever gave way may ask again.
+	maxAsking = 50
 	// codeSize letters of codeLetters make a code. No two of these letters look
 	// alike in a chat.
 	codeSize    = 8
@@ -64,7 +67,7 @@ func (b *Bot) Knock(ctx context.Context, m core.Message) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading who asks: %w", err)
 	}
-	asking := 0
+	var asking []Guest // oldest first
 	for _, g := range all {
 		if g.Platform != t.Platform || g.Account != t.Account {
 			continue
@@ -73,12 +76,14 @@ func (b *Bot) Knock(ctx context.Context, m core.Message) (string, error) {
 			return "", nil
 		}
 		if g.Asks(now) {
-			asking++
+			asking = append(asking, g)
 		}
 	}
-	if asking >= maxAsking {
-		b.Log.WarnContext(ctx, "somebody asks to write to the bot, but too many wait already", "platform", t.Platform, "user", m.Author.ID)
-		return "", nil
+	slices.SortStableFunc(asking, func(a, b Guest) int { return a.Asked.Compare(b.Asked) })
+	for len(asking) >= maxAsking {
+		b.Log.WarnContext(ctx, "so many ask to write to the bot that the oldest request gives way", "platform", t.Platform, "user", asking[0].User)
+		b.forget(ctx, asking[0], gaveWayText(asking[0]))
+		asking = asking[1:]
 	}
 	g := Guest{Platform: t.Platform, Account: t.Account, User: m.Author.ID, Name: m.Author.Name, Target: core.Target{Thread: t}, Code: newCode(), Asked: now}
 	g.Target.Recipient, g.Target.RecipientTeam = m.Target.Recipient, m.Target.RecipientTeam
@@ -255,7 +260,7 @@ func (b *Bot) lookAfterGuests() (again bool) {
 		case g.Asks(now):
 			again = true
 		case g.Approved.IsZero():
-			b.forget(ctx, g)
+			b.forget(ctx, g, ranOutText(g))
 		case !g.Told:
 			b.welcome(g)
 		}
@@ -266,9 +271,9 @@ func (b *Bot) lookAfterGuests() (again bool) {
 	return again
 }
 
-// forget drops a request that ran out, unless it was approved at the last
+// forget drops a request and says why, unless it was approved at the last
 // moment.
-func (b *Bot) forget(ctx context.Context, g Guest) {
+func (b *Bot) forget(ctx context.Context, g Guest, why string) {
 	gone := false
 	err := b.Store.UpdateGuest(ctx, g.Platform, g.Account, g.User, func(stored Guest) Guest {
 		if gone = stored.Code == g.Code && stored.Approved.IsZero(); gone {
@@ -277,11 +282,11 @@ func (b *Bot) forget(ctx context.Context, g Guest) {
 		return stored
 	})
 	if err != nil {
-		b.Log.Warn("a request that ran out is kept", "user", g.Address(), "err", err)
+		b.Log.Warn("a request that is over is kept", "user", g.Address(), "err", err)
 		return
 	}
 	if gone {
-		b.alert(core.Alert{Kind: strangers, Key: g.Address(), Text: ranOutText(g), Over: true})
+		b.alert(core.Alert{Kind: strangers, Key: g.Address(), Text: why, Over: true})
 	}
 }
 

@@ -123,41 +123,83 @@ func TestPairing(t *testing.T) {
 	})
 }
 
-// At most three ask at once; a request runs out after an hour, which makes room
-// and lets the person ask again.
-func TestFewAskAtOnce(t *testing.T) {
+// A crowd of strangers keeps nobody from asking: the oldest requests give way,
+// and whoever asked may ask again. The crowd of one account is not that of
+// another.
+func TestManyAskAtOnce(t *testing.T) {
 	inHouse(t, func(h *house) {
 		h.open()
-		for i, who := range []string{"one", "two", "three", "four"} {
-			if text := h.knock(who); (text != "") != (i < 3) {
-				t.Fatalf("%s heard %q", who, text)
-			}
-		}
-		other := h.direct("four", "hello")
+		const most = 50
+		first := h.knock("first")
+		code := h.guest("first").Code
+		other := h.direct("first", "hello")
 		other.Target.Thread.Account = "second"
-		if text, err := h.bot.Knock(context.Background(), other); err != nil || text == "" {
+		if text, err := h.bot.Knock(context.Background(), other); err != nil || text == "" || text == first {
 			t.Fatalf("another account said %q, %v", text, err)
 		}
+		for i := range most - 1 {
+			time.Sleep(time.Second)
+			if h.knock(fmt.Sprint("stranger", i)) == "" {
+				t.Fatalf("stranger %d was told nothing", i)
+			}
+		}
+		if h.guest("first").Code != code || h.knock("first") != "" {
+			t.Fatal("a request gave way while there was room")
+		}
+		if h.knock("late") == "" {
+			t.Fatal("somebody was kept from asking")
+		}
+		if h.guest("first").Code != "" || h.guest("stranger0").Code == "" {
+			t.Fatal("it was not the oldest request that gave way")
+		}
+		if r := h.command("t1", "approve "+code, "root"); r.Text != "Nobody asks with this code. Codes hold for an hour." || h.known("first") {
+			t.Fatalf("a code that gave way: %+v", r)
+		}
+		if g, err := h.store.Guest(context.Background(), "fake", "second", "first"); err != nil || g.Code == "" {
+			t.Fatalf("the crowd pushed a request of another account away: %+v, %v", g, err)
+		}
+		h.command("t1", "approve "+h.guest("stranger0").Code, "root") // who is let in gives way to nobody
+		for i := range 2 * most {
+			h.knock(fmt.Sprint("more", i))
+		}
+		if again := h.knock("first"); again == "" || h.guest("first").Code == code {
+			t.Fatal("whoever gave way cannot ask again")
+		}
+		h.command("t1", "approve "+h.guest("first").Code, "root")
+		if !h.known("first") || !h.known("stranger0") {
+			t.Fatal("who was approved is not known")
+		}
+		all, err := h.store.Guests(context.Background())
+		if err != nil || len(all) > most+3 { // with two who were let in, and one of the other account
+			t.Fatalf("%d requests are kept, %v", len(all), err)
+		}
+		want := "stranger fake:first: first (fake:first) asked to write to me directly; so many have asked since that this request gave way. They may ask again. (over)"
+		if !slices.Contains(h.alerts(), want) {
+			t.Fatalf("operators were not told:\n%s", strings.Join(h.alerts(), "\n"))
+		}
+	})
+}
+
+// A request runs out after an hour, which lets the person ask again.
+func TestRequestsRunOut(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		h.knock("one")
 		code := h.guest("one").Code
 		time.Sleep(time.Hour - time.Second)
-		if h.knock("four") != "" || h.knock("one") != "" {
-			t.Fatal("somebody was told within the hour")
+		if h.knock("one") != "" {
+			t.Fatal("somebody was told twice within the hour")
 		}
 		time.Sleep(10 * time.Second)
 		if r := h.command("t1", "approve "+code, "root"); r.Text != "Nobody asks with this code. Codes hold for an hour." || h.known("one") {
 			t.Fatalf("a code that had run out: %+v", r)
 		}
-		if h.knock("four") == "" || h.knock("one") == "" || h.guest("one").Code == code {
-			t.Fatal("there was no room after an hour")
+		if h.knock("one") == "" || h.guest("one").Code == code {
+			t.Fatal("one cannot ask again")
 		}
-		over := 0
-		for _, a := range h.alerts() {
-			if strings.HasSuffix(a, "asked to write to me directly; nobody approved it in time. (over)") {
-				over++
-			}
-		}
-		if over != 4 {
-			t.Fatalf("%d requests ran out:\n%s", over, strings.Join(h.alerts(), "\n"))
+		want := "stranger fake:one: one (fake:one) asked to write to me directly; nobody approved it in time. (over)"
+		if got := h.alerts(); len(got) != 3 || got[1] != want {
+			t.Fatalf("operators were told:\n%s", strings.Join(got, "\n"))
 		}
 	})
 }

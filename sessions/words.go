@@ -74,6 +74,10 @@ func ranOutText(g Guest) string {
 	return guestText(g) + " asked to write to me directly; nobody approved it in time."
 }
 
+func gaveWayText(g Guest) string {
+	return guestText(g) + " asked to write to me directly; so many have asked since that this request gave way. They may ask again."
+}
+
 func guestText(g Guest) string {
 	name := plainName(g.Name)
 	if name == "" {

@@ -32,6 +32,7 @@ func TestWords(t *testing.T) {
 		{"stopped one", stoppedAllText(1)}, {"stopped all", stoppedAllText(3)}, {"stop which", stopWhichText(2)}, {"usage of /stop", stopUsageText},
 		{"which thread", whichThreadText("new")}, {"no thread", noThreadText("retry")},
 		{"knock", knockText("ABCDEFGH")}, {"stranger", strangerText(guest)}, {"approved", approvedText(guest)}, {"ran out", ranOutText(Guest{Platform: "slack", User: "U7"})},
+		{"gave way", gaveWayText(guest)},
 		{"usage of /approve", approveUsageText}, {"no such code", noCodeText}, {"welcome", welcomeText},
 		{"old menu", oldMenuText}, {"somebody else's menu", notYoursText}, {"list changed", listChangedText}, {"nothing offered", nothingOfferedText},
 		{"pick of /model", choosePickText}, {"pick of /models", modelsPickText}, {"models of a provider", modelsOfText("a", 61)}, {"one model", modelsOfText("a", 1)},
