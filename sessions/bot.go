@@ -63,6 +63,7 @@ type Bot struct {
 	pages    pages
 	refusals refusals
 	troubled troubled
+	robots   robots
 	previews map[string][]delivery.Row // by turn: what an earlier process left of it, answer and status
 	knocking sync.Mutex                // held while somebody asks to write to the bot
 	watching bool                      // over those who asked

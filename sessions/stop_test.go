@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,50 @@ func TestBotLoop(t *testing.T) {
 		h.say("t1", "stop it, you two")
 		robot("seven")
 		h.expectAsked("a/m1: one", "a/m1: two", "a/m1: three", "a/m1: stop it, you two", "a/m1: seven")
+	})
+}
+
+// Where every message begins a thread of its own, a bot is cut off by how often
+// it was answered in the channel; other bots, channels and people are not.
+func TestBotLoopOverManyThreads(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		said := 0
+		answered := func(who string, in string, bot bool) bool {
+			t.Helper()
+			said++
+			m := h.message(fmt.Sprint("thread", said), fmt.Sprint("message ", said))
+			m.Author, m.Target.Thread.Parent = core.Author{ID: who, Name: who, Bot: bot}, in
+			before := len(h.asked())
+			for range 2 { // as platforms do
+				if err := h.bot.Message(context.Background(), m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			return len(h.asked()) == before+1
+		}
+		for i := range 20 {
+			if !answered("robot", "lobby", true) {
+				t.Fatalf("message %d of the bot got no answer", i+1)
+			}
+		}
+		time.Sleep(time.Hour - time.Second)
+		if answered("robot", "lobby", true) {
+			t.Error("the bot was answered once too often within an hour")
+		}
+		for _, other := range []struct {
+			who, in string
+			bot     bool
+		}{{"another", "lobby", true}, {"robot", "hall", true}, {"ann", "lobby", false}} {
+			if !answered(other.who, other.in, other.bot) {
+				t.Errorf("%s in %s got no answer", other.who, other.in)
+			}
+		}
+		time.Sleep(time.Second)
+		if !answered("robot", "lobby", true) {
+			t.Error("after an hour the bot still got no answer")
+		}
 	})
 }
 

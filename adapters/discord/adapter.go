@@ -68,6 +68,13 @@ const (
 	MentionNever        = "never"         // every message is meant for the bot
 )
 
+// The rules about bots and webhooks in shared places.
+const (
+	BotsNamed    = "named"    // those that Allow names by their user id, when they mention the bot by hand
+	BotsMentions = "mentions" // those where a person would be heard, when they mention the bot by hand
+	BotsAll      = "all"      // those where a person would be heard
+)
+
 // The rules about reply links.
 const (
 	ReplyOff   = "off"
@@ -87,8 +94,12 @@ type Config struct {
 	// of a user or role, who then may talk everywhere; or "user:<id>" or
 	// "role:<id>". When there are entries of the last form, only those people
 	// may talk, in the places that are named, or everywhere if none is. Bots
-	// and webhooks must be named by their user id. Empty allows nobody.
+	// and webhooks must be named by their user id, unless Bots says otherwise.
+	// Empty allows nobody.
 	Allow []string
+	// Bots is the rule about bots and webhooks; BotsNamed if empty. The bot never
+	// hears itself, and no bot writes to it directly.
+	Bots string
 	// DM is the policy for direct messages; DMAllowlist if empty.
 	DM string
 	// RequireMention is the rule about mentions for a place, which may have a
@@ -149,6 +160,9 @@ func New(c Config) (*Adapter, error) {
 	if c.DM == "" {
 		c.DM = DMAllowlist
 	}
+	if c.Bots == "" {
+		c.Bots = BotsNamed
+	}
 	if c.RequireMention == nil {
 		c.RequireMention = func(core.Thread) string { return "" }
 	}
@@ -169,6 +183,7 @@ func New(c Config) (*Adapter, error) {
 			MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}}
 	}
 	rules, err := parseRules(c.Allow)
+	rules.bots = c.Bots != BotsNamed
 	errs := []error{err}
 	if !c.Token.Set() {
 		errs = append(errs, errors.New("UNDERSTUDY_DISCORD_TOKEN, the bot token, is missing: copy it from "+portal+" (your application, Bot)"))
@@ -177,6 +192,7 @@ func New(c Config) (*Adapter, error) {
 		errs = append(errs, fmt.Errorf("the rate is %d requests a second: it must be positive", c.Rate))
 	}
 	errs = append(errs, oneOf("the policy for direct messages", c.DM, DMOpen, DMPairing, DMAllowlist, DMOff))
+	errs = append(errs, oneOf("the rule about bots", c.Bots, BotsNamed, BotsMentions, BotsAll))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("discord account %q: %w", c.Account, err)
 	}

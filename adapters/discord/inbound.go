@@ -49,7 +49,7 @@ func (r *run) message(m wireMessage) {
 	}
 	called, target := r.addressed(m, bot), r.target(m.GuildID, chain, m.Author.ID)
 	rule := r.config.RequireMention(target.Thread)
-	if !called && (m.machine() || !wanted(chain[0], rule)) {
+	if !called && (m.machine() && r.config.Bots != BotsAll || !wanted(chain[0], rule)) {
 		r.passOver(m, "no-mention")
 		return
 	}

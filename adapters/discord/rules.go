@@ -13,6 +13,7 @@ type rules struct {
 	ids        map[string]bool // places; also people who may talk everywhere
 	users      map[string]bool // when set, with roles: only these people
 	roles      map[string]bool
+	bots       bool // bots may talk where people may
 }
 
 func parseRules(allow []string) (rules, error) {
@@ -68,7 +69,7 @@ func (r rules) shared(places []string, s speaker) bool {
 	has := func(named map[string]bool) bool {
 		return slices.ContainsFunc(s.roles, func(id string) bool { return named[id] })
 	}
-	if s.bot {
+	if s.bot && !r.bots {
 		return r.ids[s.id] || r.users[s.id] && r.place(places)
 	}
 	if r.ids[s.id] || has(r.ids) {

@@ -100,7 +100,11 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 		return a.knock(ctx, a.compose(ctx, t, who, ev, id))
 	}
 	rule := a.requireMention(t)
-	addressed := ev.Type == "app_mention" || t.Kind == core.KindDirect || rule == MentionNever || ev.mentions(a.me.user)
+	called := ev.Type == "app_mention" || ev.mentions(a.me.user)
+	if who.Bot && a.cfg.Bots != BotsAll && !called && t.Kind != core.KindDirect {
+		return nil
+	}
+	addressed := called || t.Kind == core.KindDirect || rule == MentionNever
 	if addressed {
 		a.recall.heard(t)
 	} else {
@@ -162,7 +166,7 @@ func (a *Adapter) own(p payload, ev event) bool {
 // author is who said it, without a name yet except for bots that carry one.
 func author(ev event) core.Author {
 	who := core.Author{ID: ev.User, Team: first(ev.UserTeam, ev.SourceTeam, ev.Team)}
-	if ev.BotID != "" || ev.Subtype == "bot_message" || ev.User == "USLACKBOT" {
+	if ev.BotID != "" || ev.Subtype == "bot_message" || ev.User == slackbot {
 		who.Bot, who.Name = true, ev.Username
 		who.ID = first(who.ID, ev.BotID)
 	}

@@ -16,6 +16,7 @@ type rules struct {
 	ids        map[string]bool // places; also people who may talk everywhere
 	places     bool            // some of the ids are places
 	users      map[string]bool // when set: only these people
+	bots       bool            // bots may talk where people may
 }
 
 // What the first letter of a Slack id stands for.
@@ -71,8 +72,15 @@ func (r rules) place(ids []string) bool {
 	return !r.places && len(r.users) > 0
 }
 
-// shared decides for places that others can read.
+// slackbot is the user of Slack's own remarks, such as reminders.
+const slackbot = "USLACKBOT"
+
+// shared decides for places that others can read. Slack's own remarks are
+// nobody's speech, unless somebody names their user.
 func (r rules) shared(places []string, s speaker) bool {
+	if r.bots && s.id != slackbot {
+		s.bot = false
+	}
 	switch {
 	case r.ids[s.id]:
 		return true

@@ -99,6 +99,44 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// With bots let in they are people to the rules: those of other companies stay
+// outside, and none of them writes directly.
+func TestRulesForBots(t *testing.T) {
+	robot := core.Author{ID: "B1", Team: "T1", Bot: true}
+	abroad := core.Author{ID: "B2", Team: "T2", Bot: true}
+	channel := core.Thread{Workspace: "T1", Channel: "C1", Kind: core.KindThread}
+	direct := core.Thread{Workspace: "T1", Channel: "D1", Kind: core.KindDirect}
+	for _, c := range []struct {
+		name  string
+		allow string
+		who   core.Author
+		where core.Thread
+		want  verdict
+	}{
+		{"nothing is allowed", "", robot, channel, refused},
+		{"channel", "C1", robot, channel, admitted},
+		{"other channel", "C2", robot, channel, refused},
+		{"only certain people", "C1 user:U1", robot, channel, refused},
+		{"of another company", "*", abroad, channel, refused},
+		{"of another company that is named", "T2 C1", abroad, channel, admitted},
+		{"direct", "T1", robot, direct, refused},
+		{"Slack itself", "*", core.Author{ID: slackbot, Bot: true}, channel, refused},
+		{"Slack itself, named", slackbot, core.Author{ID: slackbot, Bot: true}, channel, admitted},
+	} {
+		a := fuzzed(t, &bot{})
+		a.cfg.DM = DMOpen
+		var err error
+		if a.rules, err = parseRules(strings.Fields(c.allow)); err != nil {
+			t.Fatal(err)
+		}
+		a.rules.bots = true
+		if got, err := a.admits(t.Context(), c.who, false, c.where); got != c.want || err != nil {
+			t.Errorf("%s: %v, %v", c.name, got, err)
+		}
+		a.names.stop()
+	}
+}
+
 func TestRulesThatAreNone(t *testing.T) {
 	for _, entry := range []string{"general", "#general", "u1", "U", "user:T1", "user:", "role:S1", "U1,U2", "team:T1", "X123", "U1 "} {
 		_, err := parseRules([]string{entry})

@@ -82,6 +82,16 @@ const (
 	MentionNever        RequireMention = "never"
 )
 
+// Bots says which bots are heard in shared places.
+type Bots string
+
+// The choices. The bot never hears itself.
+const (
+	BotsNamed    Bots = "named"    // those that Allow names by their id, when they mention the bot; the default
+	BotsMentions Bots = "mentions" // those where a person would be heard, when they mention the bot
+	BotsAll      Bots = "all"      // those where a person would be heard
+)
+
 // Everybody in Config.Allow opens all shared places.
 const Everybody = "*"
 
@@ -101,9 +111,11 @@ type Config struct {
 	// there are entries of the last form, only those people may talk, in the
 	// places that are named, or everywhere if none is. Bots, and people of
 	// another company in a shared channel, must be named by an id of their
-	// own. Empty allows nobody, and nobody else gets as much as a hint.
+	// own, unless Bots and External say otherwise. Empty allows nobody, and
+	// nobody else gets as much as a hint.
 	Allow []string
 	DM    DMPolicy
+	Bots  Bots
 	// External lets people of other companies talk as if they were of the
 	// bot's own workspace.
 	External bool
@@ -173,6 +185,7 @@ func New(cfg Config) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("slack account %q: %w", cfg.Account, err)
 	}
+	rules.bots = cfg.Bots != BotsNamed
 	a := &Adapter{
 		cfg:      cfg,
 		http:     cfg.HTTP,
@@ -230,6 +243,7 @@ func (c *Config) check() error {
 		refuse("the address of the Web API must end in a slash, %q does not", c.APIURL)
 	}
 	choose(&c.NativeStreaming, refuse, "nativeStreaming", NativeAuto, NativeOn, NativeOff)
+	choose(&c.Bots, refuse, "rule about bots", BotsNamed, BotsMentions, BotsAll)
 	choose(&c.DM, refuse, "dm policy", DMAllowlist, DMPairing, DMOpen, DMOff)
 	if c.PostEvery == 0 {
 		c.PostEvery = postEvery
