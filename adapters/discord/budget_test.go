@@ -240,9 +240,6 @@ func TestGuardAgainstAskingInVain(t *testing.T) {
 // However many interactions are answered and conversations are had, what is
 // kept about limits does not grow.
 func TestP159(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	r := scriptedREST(func(*http.Request) (int, string, http.Header) { return 204, "", nil })
 	answerSome := func(from, n int) {
 		for i := from; i < from+n; i++ {
