@@ -105,7 +105,7 @@ func (s *setup) discord(o outside) discord.Config {
 	d := s.config.Channels.Discord
 	return discord.Config{
 		Account: accountName, Token: s.env.DiscordToken, APIURL: d.APIURL, GatewayURL: d.GatewayURL,
-		Allow: d.Allow, DM: d.DMPolicy, EveryoneWakes: d.EveryoneWakes, NoAutoThread: !s.config.Thread.Auto,
+		Allow: d.Allow, Bots: string(d.AllowBots), DM: d.DMPolicy, EveryoneWakes: d.EveryoneWakes, NoAutoThread: !s.config.Thread.Auto,
 		RequireMention: s.config.requireMention, ReplyTo: s.config.replyTo,
 		Seen:  func(ctx context.Context) (core.Seen, error) { return o.seen(ctx, "discord") },
 		Alert: o.alert, Log: o.log,
@@ -116,7 +116,7 @@ func (s *setup) slack(o outside) slack.Config {
 	d := s.config.Channels.Slack
 	return slack.Config{
 		Account: accountName, BotToken: s.env.SlackBotToken, AppToken: s.env.SlackAppToken, SigningSecret: s.env.SlackSecret, APIURL: d.APIURL,
-		Allow: d.Allow, DM: slack.DMPolicy(d.DMPolicy), External: d.External, NativeStreaming: slack.NativeStreaming(d.NativeStreaming),
+		Allow: d.Allow, Bots: slack.Bots(d.AllowBots), DM: slack.DMPolicy(d.DMPolicy), External: d.External, NativeStreaming: slack.NativeStreaming(d.NativeStreaming),
 		RequireMention: func(t core.Thread) slack.RequireMention { return slack.RequireMention(s.config.requireMention(t)) },
 		ReplyTo:        func(t core.Thread) slack.ReplyTo { return slack.ReplyTo(s.config.replyTo(t)) },
 		Seen:           func(ctx context.Context) (core.Seen, error) { return o.seen(ctx, "slack") },

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"understudy/core/failover"
 )
@@ -24,14 +21,7 @@ func authCommand(ctx context.Context, c console, args []string) error {
 	if f.NArg() != 1 {
 		return misuse("name one profile, for example anthropic:env")
 	}
-	s, err := load(*configPath)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
-		return misuse("there is no store at %s; set UNDERSTUDY_STORE to the one that the bot uses", s.config.Store.Path)
-	}
-	st, err := s.openStore(ctx, s.config.Store.Path, false)
+	_, st, err := openKept(ctx, *configPath)
 	if err != nil {
 		return err
 	}

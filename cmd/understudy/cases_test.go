@@ -37,21 +37,9 @@ type caseRow struct{ id, outcome, where string }
 
 func caseTable(t *testing.T) []caseRow {
 	t.Helper()
-	data, err := os.ReadFile("testdata/cases.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var rows []caseRow
-	for line := range strings.Lines(string(data)) {
-		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) < 2 || !strings.HasPrefix(cells[1], " f") {
-			continue
-		}
-		if len(cells) != 7 {
-			t.Errorf("a row has %d cells: %s", len(cells)-2, line)
-			continue
-		}
-		rows = append(rows, caseRow{strings.TrimSpace(cells[1]), strings.TrimSpace(cells[3]), strings.TrimSpace(cells[4])})
+	for _, cells := range tableRows(t, "testdata/cases.md", "f", 5) {
+		rows = append(rows, caseRow{cells[0], cells[2], cells[3]})
 	}
 	return rows
 }

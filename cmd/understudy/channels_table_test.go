@@ -23,24 +23,9 @@ const channelIDs = `
 
 // Every report has one row, and every test that a row names is there.
 func TestChannelsTable(t *testing.T) {
-	data, err := os.ReadFile("testdata/channels.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var ids []string
-	for line := range strings.Lines(string(data)) {
-		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) < 2 || !strings.HasPrefix(cells[1], " p0") && !strings.HasPrefix(cells[1], " p1") {
-			continue
-		}
-		if len(cells) != 8 {
-			t.Errorf("a row has %d cells: %s", len(cells)-2, line)
-			continue
-		}
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		id, outcome, tests, remark := cells[1], cells[4], cells[5], cells[6]
+	for _, cells := range tableRows(t, "testdata/channels.md", "p", 6) {
+		id, outcome, tests, remark := cells[0], cells[3], cells[4], cells[5]
 		ids = append(ids, id)
 		if outcome != "passes" && (outcome != "in part" || remark == "") {
 			t.Errorf("%s: the outcome %q with the remark %q", id, outcome, remark)

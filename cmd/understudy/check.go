@@ -135,6 +135,7 @@ func (s *setup) check(states map[string]map[string]failover.State, now time.Time
 	for _, id := range book.Missing() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the profile %s has no credential, so it is never used", id))
 	}
+	r.Warnings = append(r.Warnings, s.unheard()...)
 	slices.Sort(r.Warnings)
 	r.Warnings = slices.Compact(r.Warnings)
 	return r
@@ -186,6 +187,30 @@ func (c *config) warnings(agent string, chain checkedChain) []string {
 	}
 	if chain.Strict && chain.Source == failover.FromAgent && len(first.Profiles) < 2 {
 		warn("%s is strict and has one credential, so nothing can step in for it", first.Model)
+	}
+	return list
+}
+
+// unheard are the accounts that answer nobody, or nobody in channels. That is a
+// choice, and no fault of theirs: they are ready all the same.
+func (s *setup) unheard() (list []string) {
+	for _, a := range []struct {
+		platform, policy string
+		on               bool
+		allow            []string
+	}{
+		{"discord", s.config.Channels.Discord.DMPolicy, s.env.DiscordToken.Set(), s.config.Channels.Discord.Allow},
+		{"slack", s.config.Channels.Slack.DMPolicy, s.env.SlackBotToken.Set(), s.config.Channels.Slack.Allow},
+	} {
+		if !a.on || len(a.allow) > 0 {
+			continue
+		}
+		where := ""
+		if a.policy == "open" || a.policy == "pairing" {
+			where = " in channels"
+		}
+		list = append(list, fmt.Sprintf("%s: nobody may talk to the bot%s: the list of allowed ids is empty; set UNDERSTUDY_%s_ALLOW or channels.%s.allow",
+			a.platform, where, strings.ToUpper(a.platform), a.platform))
 	}
 	return list
 }

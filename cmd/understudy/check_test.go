@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,41 @@ func TestBlocksAreTheAgentsOwn(t *testing.T) {
 		out, errs, code := command(t, "", "explain", "--config", path, "--agent", agent, "--if", "groq=429")
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("agent %s: exit %d, %s%s", agent, code, out, errs)
+		}
+	}
+}
+
+// A list that lets nobody talk is legal, and surely not wanted.
+func TestCheckWarnsOfAnEmptyList(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "c.jsonc")
+	for _, c := range []struct {
+		text string
+		env  []string
+		want []string
+	}{
+		{`{}`, nil, nil},
+		{`{}`, []string{"UNDERSTUDY_DISCORD_TOKEN=x", "UNDERSTUDY_DISCORD_ALLOW=1", "UNDERSTUDY_SLACK_BOT_TOKEN=xoxb-1", "UNDERSTUDY_SLACK_APP_TOKEN=xapp-1", "UNDERSTUDY_SLACK_ALLOW=*"}, nil},
+		{`{}`, []string{"UNDERSTUDY_DISCORD_TOKEN=x", "UNDERSTUDY_SLACK_BOT_TOKEN=xoxb-1", "UNDERSTUDY_SLACK_APP_TOKEN=xapp-1"}, []string{
+			"warning: discord: nobody may talk to the bot in channels: the list of allowed ids is empty; set UNDERSTUDY_DISCORD_ALLOW or channels.discord.allow",
+			"warning: slack: nobody may talk to the bot in channels: the list of allowed ids is empty; set UNDERSTUDY_SLACK_ALLOW or channels.slack.allow",
+		}},
+		{`{"channels": {"discord": {"dmPolicy": "allowlist"}}}`, []string{"UNDERSTUDY_DISCORD_TOKEN=x"}, []string{
+			"warning: discord: nobody may talk to the bot: the list of allowed ids is empty; set UNDERSTUDY_DISCORD_ALLOW or channels.discord.allow",
+		}},
+	} {
+		setEnv(t, append(c.env, "UNDERSTUDY_MODEL=ollama/llama3")...)
+		if err := os.WriteFile(config, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, code := command(t, "", "check", "--config", config)
+		var got []string
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, "may talk") {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+		if code != 0 || !slices.Equal(got, c.want) {
+			t.Errorf("%s with %q: exit %d, %s, warns %q, want %q", c.text, c.env, code, errs, got, c.want)
 		}
 	}
 }

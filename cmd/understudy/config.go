@@ -166,16 +166,6 @@ type noticesConfig struct {
 	Fallback byKind `json:"fallback" words:"reply|log|off"`
 }
 
-// byKind is a setting that is written as one value for all places, or as an
-// object of values by kind of place. Its words are those of its own tag.
-type byKind struct {
-	Default string `json:"default"`
-	Direct  string `json:"direct"`
-	Group   string `json:"group"`
-	Thread  string `json:"thread"`
-	Channel string `json:"channel"`
-}
-
 type timeoutsConfig struct {
 	Connect   time.Duration `json:"connect" min:"10ms" max:"10m"`
 	FirstByte time.Duration `json:"firstByte" min:"10ms" max:"1h"`
@@ -232,17 +222,10 @@ type transcriptConfig struct {
 // adminConfig is who runs the bot, and where they read what needs them: at most
 // a post every Every, after a silence Burst at once.
 type adminConfig struct {
-	Users   []address     `json:"users" form:"person"`
+	Users   []address     `json:"users"`
 	Channel address       `json:"channel"`
 	Every   time.Duration `json:"every" min:"1s" max:"24h"`
 	Burst   int           `json:"burst" min:"1" max:"100"`
-}
-
-// address names a person or a channel of a platform. Platform is "channel" for
-// a channel of whichever platform is the only one.
-type address struct {
-	Platform string
-	ID       string
 }
 
 type storeConfig struct {
@@ -257,44 +240,6 @@ type retentionConfig struct {
 	Transcripts string `json:"transcripts" form:"age"`
 	Notices     string `json:"notices" form:"age"`
 	Inbox       string `json:"inbox" form:"keyAge"`
-}
-
-// channelsConfig has one account of each platform.
-type channelsConfig struct {
-	Discord discordAccount `json:"discord"`
-	Slack   slackAccount   `json:"slack"`
-}
-
-// accountConfig is what the accounts of all platforms have in common. Where
-// RequireMention or ReplyTo is not written, it is that of the whole file. Places
-// are what differs in a thread, channel, category, guild or workspace.
-type accountConfig struct {
-	Allow          []string               `json:"allow" form:"allowed"`
-	DMPolicy       string                 `json:"dmPolicy" words:"pairing|allowlist|open|off"`
-	APIURL         string                 `json:"apiUrl" form:"httpURL"`
-	RequireMention byKind                 `json:"requireMention" words:"always|until-engaged|never"`
-	ReplyTo        byKind                 `json:"replyTo" words:"off|first|all"`
-	Places         map[string]placeConfig `json:"places" keys:"platformID"`
-}
-
-// placeConfig is what differs in a place and in what lies in it.
-type placeConfig struct {
-	RequireMention byKind `json:"requireMention" words:"always|until-engaged|never"`
-	ReplyTo        byKind `json:"replyTo" words:"off|first|all"`
-	Notices        byKind `json:"notices" words:"reply|log|off"`
-	Streaming      string `json:"streaming" words:"on|off"`
-}
-
-type discordAccount struct {
-	accountConfig
-	GatewayURL    string `json:"gatewayUrl" form:"wsURL"`
-	EveryoneWakes bool   `json:"everyoneWakes"`
-}
-
-type slackAccount struct {
-	accountConfig
-	External        bool   `json:"external"`
-	NativeStreaming string `json:"nativeStreaming" words:"auto|on|off"`
 }
 
 // defaultConfig is what an empty file says.
@@ -430,15 +375,4 @@ func times(n float64, unit time.Duration) time.Duration { return time.Duration(n
 // request are the time-outs of one request to a provider.
 func (t timeoutsConfig) request() llm.Timeouts {
 	return llm.Timeouts{Connect: t.Connect, FirstByte: t.FirstByte, Idle: t.Idle, Attempt: t.Attempt}
-}
-
-// is reports whether the address names somebody of a platform.
-func (a address) is(platform, id string) bool { return a.Platform == platform && a.ID == id }
-
-// String is the address as written.
-func (a address) String() string {
-	if a == (address{}) {
-		return ""
-	}
-	return a.Platform + ":" + a.ID
 }

@@ -14,9 +14,49 @@ func (d *configDecoder) check(c *config) {
 	d.checkBindings(c)
 	d.checkModels(c)
 	d.checkOrder(c)
+	d.checkIDs(c)
+}
+
+// checkIDs finds ids that their platform does not have: nothing would ever match
+// them.
+func (d *configDecoder) checkIDs(c *config) {
 	for i, u := range c.Admin.Users {
-		if u.Platform == "channel" {
-			d.fail(itemPath("admin.users", i), "found %s; want a person, \"discord:\" or \"slack:\" and a user id", quoted(u.String()))
+		if u == (address{}) {
+			continue
+		}
+		if _, err := parsePerson(u.String()); err != nil {
+			d.fail(itemPath("admin.users", i), "found %s; %v", quoted(u.String()), err)
+		}
+	}
+	if at := c.Admin.Channel; at != (address{}) {
+		if err := at.placeError(); err != nil {
+			d.fail("admin.channel", "found %s; %v", quoted(at.String()), err)
+		}
+	}
+	want := func(path, id, form string) {
+		if f := forms[form]; id != "" && !f.fits(id) {
+			d.fail(path, "found %s; want %s", quoted(id), f.want)
+		}
+	}
+	for _, id := range sortedNames(c.Channels.Discord.Places) {
+		if f := forms["discordID"]; !f.fits(id) {
+			d.fail(subPath("channels.discord.places", id), "there is no such place; want %s", f.want)
+		}
+	}
+	for _, id := range sortedNames(c.Channels.Slack.Places) {
+		if f := forms["slackPlace"]; !f.fits(id) {
+			d.fail(subPath("channels.slack.places", id), "there is no such place; want %s", f.want)
+		}
+	}
+	for i, b := range c.Bindings {
+		path := itemPath("bindings", i)
+		want(path+".guild", b.Guild, "discordID")
+		want(path+".category", b.Category, "discordID")
+		want(path+".role", b.Role, "discordID")
+		want(path+".workspace", b.Workspace, "slackWorkspace")
+		if _, ok := forms[b.Platform+"User"]; ok {
+			want(path+".user", b.User, b.Platform+"User")
+			want(path+".channel", b.Channel, b.Platform+"Channel")
 		}
 	}
 }

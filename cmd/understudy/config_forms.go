@@ -29,8 +29,19 @@ func matching(pattern string) func(string) bool {
 const (
 	idPattern       = `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`
 	providerPattern = `[a-z0-9][a-z0-9._-]{0,63}`
-	platformPattern = `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}` // Discord: digits; Slack: capitals and digits
+	platformPattern = `[A-Za-z0-9][A-Za-z0-9_.-]{0,63}` // of whichever platform
+	discordPattern  = `[0-9]{1,20}`
 )
+
+// What ids are, and where people find them.
+const (
+	discordShape = ", a number, not a name or mention (switch on Developer Mode under Settings, Advanced; then it is in the menu of what it belongs to, as Copy ID)"
+	slackShape   = ", not a name or mention (in the menu of a profile: Copy member ID; at the end of a channel's details: Channel ID)"
+)
+
+// slackPattern is an id whose first letter, which says what it is the id of, is
+// one of the given.
+func slackPattern(first string) string { return `[` + first + `][A-Z0-9]{1,63}` }
 
 // forms are the shapes of texts by the name that the form tag gives.
 var forms = map[string]form{
@@ -42,13 +53,23 @@ var forms = map[string]form{
 	"modelPattern": {fits: isModelPattern, want: `a full model as provider/model, or the beginning of one with a "*" at the end`},
 	"profile":      {fits: isProfile, want: `a profile as "provider:name"`},
 	"platformID":   {fits: matching(platformPattern), want: "an id of the platform, not a name or mention"},
-	"allowed":      {fits: matching(`(?:(?:user|role):)?` + platformPattern + `|\*`), want: `an id of the platform, not a name or mention, "user:<id>" or "role:<id>", or "*" for everybody`},
-	"timeZone":     {fits: isTimeZone, want: `a time zone as "UTC" or "Europe/Berlin"`},
-	"age":          {fits: isAge(day), want: `an age of a day or more, as "30d" or "36h", or "off" to keep everything`},
-	"keyAge":       {fits: isAge(keysAtLeast), want: `an age of 7 days or more, as "30d", or "off" to keep everything`},
-	"httpURL":      {fits: isURL("http", "https"), want: "an address that begins with http:// or https://, without a user name"},
-	"sealKey":      {fits: func(s string) bool { return len(s) >= seal.MinKey }, want: "a secret of at least 32 visible characters, as from: openssl rand -base64 32"},
-	"wsURL":        {fits: isURL("ws", "wss"), want: "an address that begins with ws:// or wss://, without a user name"},
+
+	"discordID":      {fits: matching(discordPattern), want: "a Discord id" + discordShape},
+	"discordUser":    {fits: matching(discordPattern), want: "a Discord user id" + discordShape},
+	"discordChannel": {fits: matching(discordPattern), want: "a Discord channel id" + discordShape},
+	"discordAllowed": {fits: matching(`(?:(?:user|role):)?` + discordPattern + `|\*`), want: `"*" for everybody, "user:<id>", "role:<id>", or a Discord id` + discordShape},
+	"slackPlace":     {fits: matching(slackPattern("ETCGD") + `|[0-9]+\.[0-9]+`), want: "a Slack id such as T0123ABCD or C0123ABCD, not a name, or the ts of a thread"},
+	"slackWorkspace": {fits: matching(slackPattern("ET")), want: "a Slack workspace id such as T0123ABCD, not its name"},
+	"slackUser":      {fits: matching(slackPattern("UWB")), want: "a Slack member id such as U0123ABCD" + slackShape},
+	"slackChannel":   {fits: matching(slackPattern("CGD")), want: "a Slack channel id such as C0123ABCD" + slackShape},
+	"slackAllowed":   {fits: matching(slackPattern("ETCGDUWB") + `|user:` + slackPattern("UWB") + `|\*`), want: `"*" for everybody, "user:<id>", or a Slack id such as T0123ABCD, C0123ABCD or U0123ABCD` + slackShape},
+
+	"timeZone": {fits: isTimeZone, want: `a time zone as "UTC" or "Europe/Berlin"`},
+	"age":      {fits: isAge(day), want: `an age of a day or more, as "30d" or "36h", or "off" to keep everything`},
+	"keyAge":   {fits: isAge(keysAtLeast), want: `an age of 7 days or more, as "30d", or "off" to keep everything`},
+	"httpURL":  {fits: isURL("http", "https"), want: "an address that begins with http:// or https://, without a user name"},
+	"sealKey":  {fits: func(s string) bool { return len(s) >= seal.MinKey }, want: "a secret of at least 32 visible characters, as from: openssl rand -base64 32"},
+	"wsURL":    {fits: isURL("ws", "wss"), want: "an address that begins with ws:// or wss://, without a user name"},
 }
 
 // keyForms are the shapes of names in maps by the name that the keys tag gives.

@@ -12,6 +12,16 @@ import (
 	"understudy/sessions"
 )
 
+// byKind is a setting that is written as one value for all places, or as an
+// object of values by kind of place. Its words are those of its own tag.
+type byKind struct {
+	Default string `json:"default"`
+	Direct  string `json:"direct"`
+	Group   string `json:"group"`
+	Thread  string `json:"thread"`
+	Channel string `json:"channel"`
+}
+
 // of is the value for a kind of place, or "". A group is a shared place like a
 // channel.
 func (b byKind) of(k core.Kind) string {

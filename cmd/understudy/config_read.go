@@ -283,26 +283,3 @@ func (list *profilesConfig) decodeConfig(d *configDecoder, v *hujson.Value, path
 		*list = append(*list, p)
 	}
 }
-
-// decodeConfig reads "platform:id".
-func (a *address) decodeConfig(d *configDecoder, v *hujson.Value, path string, _ reflect.StructTag) {
-	const want = `"discord:" or "slack:" and an id`
-	if v.Value.Kind() != '"' {
-		d.mismatch(v, path, want)
-		return
-	}
-	s := v.Value.(hujson.Literal).String()
-	read, ok := parseAddress(s)
-	if !ok {
-		d.fail(path, "found %s; want %s", quoted(s), want)
-		return
-	}
-	*a = read
-}
-
-// parseAddress reads "platform:id".
-func parseAddress(s string) (a address, ok bool) {
-	platform, id, _ := strings.Cut(s, ":")
-	ok = slices.Contains([]string{"discord", "slack", "terminal", "channel"}, platform) && forms["platformID"].fits(id)
-	return address{platform, id}, ok
-}

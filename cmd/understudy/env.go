@@ -42,14 +42,14 @@ type environment struct {
 	NoColor       presence      `envconfig:"NO_COLOR"`
 
 	DiscordToken      core.Secret   `envconfig:"UNDERSTUDY_DISCORD_TOKEN"`
-	DiscordAllow      []string      `envconfig:"UNDERSTUDY_DISCORD_ALLOW" form:"allowed"`
+	DiscordAllow      []string      `envconfig:"UNDERSTUDY_DISCORD_ALLOW" form:"discordAllowed"`
 	DiscordAPIURL     string        `envconfig:"UNDERSTUDY_DISCORD_API_URL" form:"httpURL"`
 	DiscordGatewayURL string        `envconfig:"UNDERSTUDY_DISCORD_GATEWAY_URL" form:"wsURL"`
 	SlackBotToken     core.Secret   `envconfig:"UNDERSTUDY_SLACK_BOT_TOKEN"`
 	SlackAppToken     core.Secret   `envconfig:"UNDERSTUDY_SLACK_APP_TOKEN"`
 	SlackSecret       core.Secret   `envconfig:"UNDERSTUDY_SLACK_SIGNING_SECRET"`
 	SlackHTTP         listenAddress `envconfig:"UNDERSTUDY_SLACK_HTTP" want:"an address such as 127.0.0.1:8485"` // empty: off
-	SlackAllow        []string      `envconfig:"UNDERSTUDY_SLACK_ALLOW" form:"allowed"`
+	SlackAllow        []string      `envconfig:"UNDERSTUDY_SLACK_ALLOW" form:"slackAllowed"`
 	SlackAPIURL       string        `envconfig:"UNDERSTUDY_SLACK_API_URL" form:"httpURL"`
 	SecretKey         core.Secret   `envconfig:"UNDERSTUDY_SECRET_KEY" form:"sealKey"`
 	OldSecretKey      core.Secret   `envconfig:"UNDERSTUDY_SECRET_KEY_OLD" form:"sealKey"`
@@ -185,9 +185,12 @@ func badVariable(f envField) error {
 	}
 	if form, ok := forms[f.tag.Get("form")]; ok {
 		want = form.want
-		if f.tag.Get("form") == "allowed" {
-			want = `ids of the platform, not names, with commas between them, or "*" for everybody`
+		if strings.HasSuffix(f.tag.Get("form"), "Allowed") {
+			want += ", with commas between several"
 		}
+	}
+	if f.name == "UNDERSTUDY_ADMINS" {
+		want += "; such an id is " + forms["discordUser"].want + ", or " + forms["slackUser"].want
 	}
 	if want == "" {
 		want = "a secret of visible characters, without spaces and line breaks"

@@ -153,9 +153,9 @@ func TestEnvironmentErrors(t *testing.T) {
 		"UNDERSTUDY_HTTP cannot be used; want an address such as 127.0.0.1:8484, or off",
 		"UNDERSTUDY_FALLBACKS cannot be used; want models as provider/model, with commas between them",
 		"UNDERSTUDY_DISCORD_TOKEN cannot be used; want a secret of visible characters, without spaces and line breaks",
-		`UNDERSTUDY_DISCORD_ALLOW cannot be used; want ids of the platform, not names, with commas between them, or "*" for everybody`,
+		`UNDERSTUDY_DISCORD_ALLOW cannot be used; want "*" for everybody, "user:<id>", "role:<id>", or a Discord id, a number, not a name or mention (switch on Developer Mode under Settings, Advanced; then it is in the menu of what it belongs to, as Copy ID), with commas between several`,
 		"UNDERSTUDY_SLACK_API_URL cannot be used; want an address that begins with http:// or https://, without a user name",
-		"UNDERSTUDY_ADMINS cannot be used; want people as discord:<user id> or slack:<user id>, with commas between them",
+		"UNDERSTUDY_ADMINS cannot be used; want people as discord:<user id> or slack:<user id>, with commas between them; such an id is a Discord user id, a number, not a name or mention (switch on Developer Mode under Settings, Advanced; then it is in the menu of what it belongs to, as Copy ID), or a Slack member id such as U0123ABCD, not a name or mention (in the menu of a profile: Copy member ID; at the end of a channel's details: Channel ID)",
 		"UNDERSTUDY_FALLBACK_SKIP_TTL_MS cannot be used; want a whole number of milliseconds; 0 is off",
 		"OPENCLAW_SDK_RETRY_MAX_WAIT_SECONDS cannot be used; want a number of seconds up to 86400; 0 or off is no limit",
 		`UNDERSTUDY_DISCORD_TOKN is no variable of this program; did you mean UNDERSTUDY_DISCORD_TOKEN?`,
@@ -172,6 +172,25 @@ func TestEnvironmentErrors(t *testing.T) {
 	if want := []string{"UNDERSTUDY_ is no variable of this program"}; !slices.Equal(lines, want) {
 		t.Errorf("left are %q, want %q", lines, want)
 	}
+}
+
+// Names are no ids: nobody would ever match them.
+func TestEnvironmentNamesAreNoIDs(t *testing.T) {
+	for _, pair := range []string{
+		"UNDERSTUDY_ADMINS=discord:ann", "UNDERSTUDY_ADMINS=discord:1,slack:ann", "UNDERSTUDY_ADMINS=slack:C0123ABCD", "UNDERSTUDY_ADMINS=discord:U0123ABCD",
+		"UNDERSTUDY_DISCORD_ALLOW=general", "UNDERSTUDY_DISCORD_ALLOW=C0123ABCD", "UNDERSTUDY_DISCORD_ALLOW=user:ann",
+		"UNDERSTUDY_SLACK_ALLOW=general", "UNDERSTUDY_SLACK_ALLOW=123456", "UNDERSTUDY_SLACK_ALLOW=role:S0123ABCD", "UNDERSTUDY_SLACK_ALLOW=user:T0123ABCD",
+	} {
+		setEnv(t, pair)
+		name, _, _ := strings.Cut(pair, "=")
+		if _, err := readEnv(); err == nil || !strings.HasPrefix(err.Error(), name+" cannot be used") ||
+			!strings.Contains(err.Error(), "Copy ID") && !strings.Contains(err.Error(), "Copy member ID") {
+			t.Errorf("%s: %v", pair, err)
+		}
+	}
+	setEnv(t, "UNDERSTUDY_ADMINS=discord:81384788765712384,slack:U0123ABCD,slack:W0123ABCD",
+		"UNDERSTUDY_DISCORD_ALLOW=*,1,user:2,role:3", "UNDERSTUDY_SLACK_ALLOW=*,E1,T1,C1,G1,D1,U1,W1,B1,user:U2")
+	mustEnv(t)
 }
 
 func TestEnvironmentFallbacksAlone(t *testing.T) {

@@ -131,10 +131,7 @@ func (a *address) Decode(value string) error {
 	if value == "" {
 		return nil
 	}
-	read, ok := parseAddress(value)
-	if !ok || read.Platform == "channel" {
-		return errors.New("no person")
-	}
+	read, err := parsePerson(value)
 	*a = read
-	return nil
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +50,20 @@ func (s *setup) openStore(ctx context.Context, path string, exclusive bool) (*st
 		return nil, misuse("%v", err)
 	}
 	return nil, err
+}
+
+// openKept loads the settings and opens the store that a bot with them has made
+// already, beside a bot that may run.
+func openKept(ctx context.Context, configPath string) (*setup, *store.Store, error) {
+	s, err := load(configPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, misuse("there is no store at %s; set UNDERSTUDY_STORE to the one that the bot uses", s.config.Store.Path)
+	}
+	st, err := s.openStore(ctx, s.config.Store.Path, false)
+	return s, st, err
 }
 
 // unusable are the problems of a wrong path; with the others it was right once.

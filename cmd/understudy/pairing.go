@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -38,14 +35,7 @@ func pairingCommand(ctx context.Context, c console, args []string) error {
 	if f.NArg() != names {
 		return misuse("%s", pairingUsage)
 	}
-	s, err := load(*configPath)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
-		return misuse("there is no store at %s; set UNDERSTUDY_STORE to the one that the bot uses", s.config.Store.Path)
-	}
-	st, err := s.openStore(ctx, s.config.Store.Path, false)
+	_, st, err := openKept(ctx, *configPath)
 	if err != nil {
 		return err
 	}
@@ -103,9 +93,9 @@ func approveGuest(ctx context.Context, c console, st sessions.Guests, code strin
 }
 
 func revokeGuest(ctx context.Context, c console, st sessions.Guests, who string) error {
-	a, ok := parseAddress(who)
-	if !ok || a.Platform == "channel" {
-		return misuse("found %q; want a person, \"discord:\" or \"slack:\" and a user id", who)
+	a, err := parsePerson(who)
+	if err != nil {
+		return misuse("found %q; %v", who, err)
 	}
 	found, err := sessions.Revoke(ctx, st, a.Platform, a.ID)
 	switch {

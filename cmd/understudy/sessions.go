@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -52,14 +50,7 @@ func sessionsCommand(ctx context.Context, c console, args []string) error {
 	if format != "" && format != "json" && format != "markdown" {
 		return misuse("found the format %q; want json or markdown", format)
 	}
-	s, err := load(*configPath)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(s.config.Store.Path); errors.Is(err, fs.ErrNotExist) {
-		return misuse("there is no store at %s; set UNDERSTUDY_STORE to the one that the bot uses", s.config.Store.Path)
-	}
-	st, err := s.openStore(ctx, s.config.Store.Path, false)
+	s, st, err := openKept(ctx, *configPath)
 	if err != nil {
 		return err
 	}
@@ -136,9 +127,9 @@ func parseKey(s string) (core.Key, bool) {
 
 // forgetPerson counts or deletes what is stored about somebody.
 func forgetPerson(ctx context.Context, c console, st *store.Store, who string, yes bool) error {
-	a, ok := parseAddress(who)
-	if !ok || a.Platform == "channel" {
-		return misuse("found %q; want a person, \"discord:\" or \"slack:\" and a user id", who)
+	a, err := parsePerson(who)
+	if err != nil {
+		return misuse("found %q; %v", who, err)
 	}
 	p := sessions.Person{Platform: a.Platform, User: a.ID}
 	if !yes {
