@@ -110,7 +110,7 @@ func (t *turn) listen(ctx context.Context, files []core.Attachment) error {
 }
 
 func (t *turn) transcribe(ctx context.Context, a core.Attachment) (string, error) {
-	release, err := t.b.Acquire(ctx)
+	release, err := t.b.Slots.Take(ctx, addressOf(t.in.Message))
 	if err != nil {
 		return "", err
 	}

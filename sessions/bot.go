@@ -7,7 +7,10 @@
 //     second delivery of it change nothing. What is stored is answered, in
 //     order of arrival within its session, also after a restart.
 //   - Sessions run in parallel; a lane exists only while it has work. No
-//     session waits for another's model, tool or wait.
+//     session waits for another's model, tool or wait. Where there are fewer
+//     slots than work, people take turns: see [Slots].
+//   - What waits is bounded, in each lane and in all of them. A message that is
+//     not taken for that is settled, and its thread told.
 //   - Everything that a turn changes is committed at once: the answer and tool
 //     results in the transcript, the session, the notice state, the posts to
 //     be sent, and the settled message.
@@ -39,8 +42,13 @@ type Config struct {
 	Sender *delivery.Sender
 	// Settings gives the settings in force.
 	Settings func() *Settings
-	// Acquire takes a slot for a tool run; nil is no limit.
-	Acquire func(context.Context) (release func(), err error)
+	// Slots are how many tools and transcriptions may run at once, shared with
+	// the requests of the Engine; nil is no limit.
+	Slots *Slots
+	// Open is how many turns may be open at once, those that wait for a slot or
+	// for a provider included: each of them holds its conversation in memory.
+	// Zero is no limit.
+	Open int
 	// Alert tells operators of what they can do something about; nil tells
 	// nobody. It must not block.
 	Alert func(core.Alert)
@@ -60,6 +68,9 @@ type Bot struct {
 
 	mu       sync.Mutex
 	lanes    map[core.Key]*lane
+	places   *Slots // for open turns
+	held     int    // bytes of what waits in the lanes, see waiting.weight
+	crowds   crowds
 	pages    pages
 	refusals refusals
 	troubled troubled
@@ -69,13 +80,16 @@ type Bot struct {
 	watching bool                      // over those who asked
 	closed   bool
 	stopping chan struct{} // closed by Stop
-	active   int           // lanes and urgent commands at work
+	active   int           // lanes with something to do, and urgent commands
 	idle     chan struct{} // closed while active is 0
 	wg       sync.WaitGroup
 
 	base   context.Context // of all turns
 	cancel context.CancelCauseFunc
 }
+
+// unlimited is more than anything that this program does at once.
+const unlimited = 1 << 30
 
 var _ core.Handler = (*Bot)(nil)
 
@@ -93,10 +107,13 @@ func New(c Config) *Bot {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Acquire == nil {
-		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
+	if c.Slots == nil {
+		c.Slots = NewSlots(unlimited)
 	}
-	b := &Bot{Config: c, lanes: map[core.Key]*lane{}, previews: map[string][]delivery.Row{}, idle: make(chan struct{}), stopping: make(chan struct{})}
+	if c.Open <= 0 {
+		c.Open = unlimited
+	}
+	b := &Bot{Config: c, lanes: map[core.Key]*lane{}, places: NewSlots(c.Open), previews: map[string][]delivery.Row{}, idle: make(chan struct{}), stopping: make(chan struct{})}
 	close(b.idle)
 	b.base, b.cancel = context.WithCancelCause(context.Background())
 	return b
@@ -149,6 +166,12 @@ func (b *Bot) Stop(grace time.Duration) {
 	b.mu.Lock()
 	b.closed = true
 	close(b.stopping)
+	for _, l := range b.lanes {
+		if l.asking { // nobody waits for it any more
+			l.asking = false
+			b.less()
+		}
+	}
 	b.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
@@ -183,19 +206,28 @@ func (b *Bot) Idle(ctx context.Context) error {
 
 // spawn runs f as work that Stop waits for. Bot.mu is held.
 func (b *Bot) spawn(f func()) {
-	if b.active++; b.active == 1 {
-		b.idle = make(chan struct{})
-	}
+	b.more()
 	b.wg.Go(func() {
 		defer func() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if b.active--; b.active == 0 {
-				close(b.idle)
-			}
+			b.less()
 		}()
 		f()
 	})
+}
+
+// more and less count what Idle waits for. Bot.mu is held.
+func (b *Bot) more() {
+	if b.active++; b.active == 1 {
+		b.idle = make(chan struct{})
+	}
+}
+
+func (b *Bot) less() {
+	if b.active--; b.active == 0 {
+		close(b.idle)
+	}
 }
 
 // Message admits a message; see [core.Handler].
@@ -228,7 +260,7 @@ func (b *Bot) Message(ctx context.Context, m core.Message) error {
 		return nil
 	}
 	b.Log.InfoContext(ctx, "message admitted", "session", key.String(), "message", m.ID)
-	b.enqueue(in)
+	b.take(ctx, in)
 	return nil
 }
 
@@ -278,6 +310,7 @@ func (b *Bot) Change(ctx context.Context, c core.Change) error {
 		b.mu.Lock()
 		for _, l := range b.lanes {
 			l.change(c)
+			b.weigh(l)
 		}
 		b.mu.Unlock()
 		return nil

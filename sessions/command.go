@@ -156,8 +156,8 @@ func (b *Bot) nativeRetry(ctx context.Context, key core.Key, inv core.Invocation
 	if err != nil {
 		return core.Reply{}, fmt.Errorf("storing /retry: %w", err)
 	}
-	if fresh {
-		b.enqueue(in)
+	if fresh && !b.take(ctx, in) {
+		return core.Reply{Text: crowdedText(false)}, nil
 	}
 	return core.Reply{Text: retryingText}, nil
 }
@@ -230,6 +230,8 @@ func (c *call) prepare() (func(ChoiceTx) core.Reply, error) {
 		return nil, errors.New("no such command: " + c.inv.Name)
 	case cmd.Who == core.Admins && !c.admin():
 		return say(adminsOnlyText(cmd.Name)), nil
+	case len(c.inv.Args) > maxArgs:
+		return say(longArgsText(cmd.Name)), nil
 	case ofThread[cmd.Name] && c.set.opens(c.place):
 		return c.inThread()
 	}

@@ -127,6 +127,7 @@ func (b *Bot) dropOf(p Person) []*running {
 	b.mu.Lock()
 	for _, l := range b.lanes {
 		l.queue = slices.DeleteFunc(l.queue, func(w waiting) bool { return theirs(w.Inbound) })
+		b.weigh(l)
 	}
 	b.mu.Unlock()
 	return b.runs(func(r *running) bool { return theirs(r.in) })

@@ -41,6 +41,8 @@ type house struct {
 	more   map[string]sessions.Agent
 	logged *logs
 	fault  func(op string) error
+	slots  int // requests and tools at once; 0 is no limit
+	turns  int // open turns; 0 is no limit
 	// The way to the store and to the models may be led through something.
 	around func(*memory.Store) sessions.Store
 	client func(llm.Client) llm.Client
@@ -114,11 +116,15 @@ func (h *house) open() {
 		store = h.around(h.store)
 	}
 	sender := delivery.New(delivery.Config{Store: h.store, Platform: func(core.Thread) (core.Platform, bool) { return h.place, true }})
-	engine := failover.New(failover.Config{Rules: failover.DefaultRules(), Store: h.store,
+	slots := sessions.NewSlots(max(h.slots, 1))
+	if h.slots == 0 {
+		slots = sessions.NewSlots(1 << 20)
+	}
+	engine := failover.New(failover.Config{Rules: failover.DefaultRules(), Store: h.store, Acquire: slots.Take,
 		Profiles: func(_ context.Context, agent, provider string) (failover.Profiles, error) {
 			return h.set.Profiles(agent, provider)
 		}})
-	h.bot = sessions.New(sessions.Config{Store: store, Engine: engine, Sender: sender,
+	h.bot = sessions.New(sessions.Config{Store: store, Engine: engine, Sender: sender, Slots: slots, Open: h.turns,
 		Log: slog.New(slog.NewTextHandler(h.logged, nil)),
 		Alert: func(a core.Alert) {
 			h.heard.Lock()

@@ -18,11 +18,18 @@ var (
 	errTooLong  = errors.New("the turn took too long")
 )
 
-// lane is the queue of one session. Its goroutine lives while it has work.
-// Fields are guarded by Bot.mu.
+// lane is the queue of one session. It has a goroutine while it is at work; while
+// it waits for a place among the open turns it is only this. Fields are guarded by
+// Bot.mu.
 type lane struct {
 	queue   []waiting
 	running *running
+	weight  int // of the queue, as counted in Bot.held
+
+	working bool   // it has a goroutine
+	asking  bool   // it waits for a place
+	over    bool   // it is not in Bot.lanes any more
+	place   func() // gives back the place that it has for the next turn; nil is none
 }
 
 // waiting is a message in a lane. A reset takes the place of what was said
@@ -30,6 +37,13 @@ type lane struct {
 type waiting struct {
 	Inbound
 	dropped []string // inbox keys that are settled with it
+}
+
+// command reads a command of the lane. /retry is a turn, except where it can
+// only be given to one of several threads.
+func (w waiting) command(set *Settings) (c core.Command, args string, ok bool) {
+	c, args, ok = core.ParseCommand(w.Message.Text)
+	return c, args, ok && (c.Name != "retry" || set.opens(placeOf(w.Message)))
 }
 
 // running is a turn in progress.
@@ -46,25 +60,39 @@ type running struct {
 func (b *Bot) enqueue(in Inbound) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.line(in)
+}
+
+// line is enqueue with Bot.mu held.
+func (b *Bot) line(in Inbound) {
 	if b.closed {
 		return // it stays in the inbox
 	}
 	c, args, isCommand := core.ParseCommand(in.Message.Text)
-	l := b.lanes[in.Session]
 	if isCommand && c.Urgent {
 		b.spawn(func() { b.runCommand(in, c, args) })
 		return
 	}
+	l := b.lanes[in.Session]
 	if l == nil {
 		l = &lane{}
 		b.lanes[in.Session] = l
-		b.spawn(func() { b.work(in.Session, l) })
 	}
 	w := waiting{Inbound: in}
 	if isCommand && isReset(c.Name) {
 		w.dropped = l.reset()
 	}
 	l.queue = append(l.queue, w)
+	b.weigh(l)
+	if !l.working && (!l.asking || len(l.queue) == 1) { // a reset needs no place
+		b.wakeUp(in.Session, l)
+	}
+}
+
+// wakeUp gives a lane a goroutine. Bot.mu is held.
+func (b *Bot) wakeUp(key core.Key, l *lane) {
+	l.working = true
+	b.spawn(func() { b.work(key, l) })
 }
 
 func isReset(command string) bool { return command == "new" || command == "reset" }
@@ -93,6 +121,7 @@ func (b *Bot) resetLane(ctx context.Context, key core.Key) []string {
 		return nil
 	}
 	dropped, run := l.reset(), l.running
+	b.weigh(l)
 	b.mu.Unlock()
 	if run != nil {
 		select {
@@ -117,20 +146,26 @@ func (b *Bot) wake(key core.Key) {
 	}
 }
 
-// work answers what is in the lane, one after the other, and ends when it is
-// empty or the bot stops.
+// work answers what is in the lane, one after the other. It ends when the lane is
+// empty, when the bot stops, or when there is no place for another turn; the lane
+// is woken up when there is one.
 func (b *Bot) work(key core.Key, l *lane) {
 	for {
 		b.mu.Lock()
 		if len(l.queue) == 0 || b.closed {
-			delete(b.lanes, key)
-			b.mu.Unlock()
+			b.close(key, l)
 			return
 		}
 		in := l.queue[0]
+		c, args, isCommand := in.command(b.Settings())
+		if !isCommand && l.place == nil {
+			b.askPlace(key, l)
+			return
+		}
+		l.queue[0] = waiting{}
 		l.queue = l.queue[1:]
-		c, args, ok := core.ParseCommand(in.Message.Text)
-		if ok && (c.Name != "retry" || b.Settings().opens(placeOf(in.Message))) {
+		b.weigh(l)
+		if isCommand {
 			b.mu.Unlock()
 			b.runCommand(in.Inbound, c, args, in.dropped...)
 			continue
@@ -138,7 +173,8 @@ func (b *Bot) work(key core.Key, l *lane) {
 		ctx, cancel := context.WithCancelCause(b.base)
 		run := &running{in: in.Inbound, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 		run.deleted.Store(in.Message.Deleted)
-		l.running = run
+		leave := l.place
+		l.running, l.place = run, nil
 		b.mu.Unlock()
 
 		b.turn(ctx, in.Inbound, run)
@@ -148,7 +184,55 @@ func (b *Bot) work(key core.Key, l *lane) {
 		b.mu.Unlock()
 		close(run.done)
 		cancel(nil)
+		leave()
 	}
+}
+
+// close ends the work of a lane, and lets go of Bot.mu.
+func (b *Bot) close(key core.Key, l *lane) {
+	leave := l.place
+	l.place, l.working, l.over = nil, false, true
+	delete(b.lanes, key)
+	b.mu.Unlock()
+	if leave != nil {
+		leave()
+	}
+}
+
+// askPlace lets a lane sleep until there is a place for its next turn, and lets
+// go of Bot.mu. Other people's lanes are not kept from theirs by one person's.
+func (b *Bot) askPlace(key core.Key, l *lane) {
+	l.working = false
+	asked := l.asking
+	who := addressOf(l.queue[0].Message)
+	if !asked {
+		l.asking = true
+		b.more()
+	}
+	b.mu.Unlock()
+	if !asked {
+		b.places.Ask(who, func(leave func()) { b.placed(key, l, leave) })
+	}
+}
+
+// placed gives a lane the place that it asked for.
+func (b *Bot) placed(key core.Key, l *lane, leave func()) {
+	b.mu.Lock()
+	if b.closed || l.over {
+		if l.asking {
+			l.asking = false
+			b.less()
+		}
+		b.mu.Unlock()
+		leave()
+		return
+	}
+	defer b.mu.Unlock()
+	l.asking, l.place = false, leave
+	if !l.working {
+		b.wakeUp(key, l)
+	}
+	b.less()
 }
 
 // change edits or drops a waiting message.

@@ -53,7 +53,7 @@ func (t *turn) runTool(ctx context.Context, c llm.Call) (text string, err error)
 	if found == nil {
 		return "", fmt.Errorf("there is no tool %q", c.Name)
 	}
-	release, err := t.b.Acquire(ctx)
+	release, err := t.b.Slots.Take(ctx, addressOf(t.in.Message))
 	if err != nil {
 		return "", err
 	}

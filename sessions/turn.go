@@ -150,9 +150,12 @@ func (t *turn) begin(ctx context.Context) error {
 		return err
 	}
 	t.sess = sess
+	if n := len(t.in.Message.Text); n > maxMessage {
+		return &plainError{tooLargeText(n)}
+	}
 	t.sel = t.set.resolve(key.Agent, sess.Choice)
 	t.plan = t.set.plan(key, t.id, sess, t.sel)
-	t.plan.Started = t.record.Started
+	t.plan.Started, t.plan.Person = t.record.Started, addressOf(t.in.Message)
 	if t.sel.Source == failover.FromAuto {
 		t.autoPlan()
 	}

@@ -271,7 +271,7 @@ type benchTurn struct {
 // say gives the message of a turn to the house.
 func (w *workshop) say(b *testing.B, turn, thread int) {
 	m := core.Message{
-		ID: fmt.Sprint(turn), Text: fmt.Sprint("turn ", turn), Author: core.Author{ID: "ann", Name: "Ann"}, At: time.Now(), Addressed: true,
+		ID: fmt.Sprint(turn), Text: fmt.Sprint("turn ", turn), Author: core.Author{ID: fmt.Sprint("person ", turn), Name: "Ann"}, At: time.Now(), Addressed: true,
 		Target: core.Target{Thread: core.Thread{Platform: "bench", Account: "default", Channel: fmt.Sprint(thread), Kind: core.KindThread}},
 	}
 	w.mu.Lock()

@@ -77,7 +77,12 @@ func build(p parts) (*house, error) {
 	feed := feedOf(p)
 	p.store = ownStore{p.store, p.platform}
 	h := &house{store: p.store, parts: p, feed: feed}
-	acquire := slots(p.maxTurns)
+	var slots *sessions.Slots
+	var acquire func(context.Context, string) (func(), error)
+	if p.maxTurns > 0 {
+		slots = sessions.NewSlots(p.maxTurns)
+		acquire = slots.Take
+	}
 	h.engine = failover.New(failover.Config{
 		Rules: p.config.Auth.Cooldowns.rules(), Store: p.store, Acquire: acquire,
 		Profiles: func(ctx context.Context, agent, provider string) (failover.Profiles, error) {
@@ -91,7 +96,7 @@ func build(p parts) (*house, error) {
 	})
 	h.bot = sessions.New(sessions.Config{
 		Store: p.store, Engine: h.engine, Sender: h.sender,
-		Settings: h.settings.Load, Acquire: acquire, Alert: feed.Hear, Attempted: h.attempted,
+		Settings: h.settings.Load, Slots: slots, Open: max(openTurns, 32*p.maxTurns), Alert: feed.Hear, Attempted: h.attempted,
 		Now: p.now, After: p.after, NewID: p.newID, Log: p.log,
 	})
 	if err := h.configure(p.config); err != nil {
@@ -201,20 +206,6 @@ func (h *house) idle(ctx context.Context) error {
 	return h.sender.Flush(ctx)
 }
 
-// slots limits how many requests and tools run at once. Whoever waits longest
-// goes first; since a session has one turn at a time, a flood in one thread
-// does not delay another.
-func slots(n int) func(context.Context) (func(), error) {
-	if n <= 0 {
-		return nil
-	}
-	free := make(chan struct{}, n)
-	return func(ctx context.Context) (func(), error) {
-		select {
-		case free <- struct{}{}:
-			return func() { <-free }, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
+// openTurns is how many turns may be open at least: nearly all of them wait, for
+// their turn to ask or for an overload to pass.
+const openTurns = 2048

@@ -138,7 +138,7 @@ func (s *storm) answer(_ llm.Ref, r llm.Request) script.Answer {
 
 func (s *storm) message(i int) core.Message {
 	return core.Message{
-		ID: fmt.Sprint(i), Text: "hello", Author: core.Author{ID: "ann", Name: "Ann"}, At: time.Now(), Addressed: true,
+		ID: fmt.Sprint(i), Text: "hello", Author: core.Author{ID: fmt.Sprint("person ", i), Name: "Ann"}, At: time.Now(), Addressed: true,
 		Target: core.Target{Thread: core.Thread{Platform: "bench", Account: "default", Channel: fmt.Sprint(i), Kind: core.KindThread}},
 	}
 }

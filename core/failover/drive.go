@@ -18,8 +18,9 @@ type Config struct {
 	Profiles func(ctx context.Context, agent, provider string) (Profiles, error)
 	// Skips is the auth skip cache; nil is off.
 	Skips *SkipCache
-	// Acquire takes a slot for one request and gives it back; nil is no limit.
-	Acquire func(context.Context) (release func(), err error)
+	// Acquire takes a slot for one request for somebody, as Plan.Person names
+	// them, and gives it back; nil is no limit.
+	Acquire func(ctx context.Context, person string) (release func(), err error)
 	// Called hears how the model calls of all turns end: with an answer, or with
 	// the reason why there is none. It must not block; nil hears nothing.
 	Called func(Plan, *SummaryError)
@@ -41,7 +42,7 @@ func New(c Config) *Engine {
 		c.Skips = NewSkipCache(0)
 	}
 	if c.Acquire == nil {
-		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
+		c.Acquire = func(context.Context, string) (func(), error) { return func() {}, nil }
 	}
 	if c.Called == nil {
 		c.Called = func(Plan, *SummaryError) {}
@@ -180,7 +181,7 @@ func (t *Turn) call(ctx context.Context, ask func(context.Context, llm.Client, l
 		if err := t.takeSwitch(ctx); err != nil {
 			return t.broke(err)
 		}
-		release, err := t.e.Acquire(ctx)
+		release, err := t.e.Acquire(ctx, t.run.Plan().Person)
 		if err != nil {
 			return t.stopped(err)
 		}

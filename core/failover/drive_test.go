@@ -327,7 +327,7 @@ func TestProbeThatWasNeverMadeIsGivenBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slot := func() {}
-				x := newTheatre(Config{Acquire: func(context.Context) (func(), error) { slot(); return func() {}, nil }}, "a:p", "b:p")
+				x := newTheatre(Config{Acquire: func(context.Context, string) (func(), error) { slot(); return func() {}, nil }}, "a:p", "b:p")
 				x.shelf.states["a:p"] = State{Models: map[string]Window{"m1": {Reason: llm.RateLimit, Since: x.start, Until: x.start.Add(time.Minute), Count: 1}}}
 				acts := map[string][]act{"a/m1": {gives(llm.RateLimit), ok}, "b/m2": {ok}}
 				ctx, cancel := context.WithCancel(t.Context())
@@ -433,7 +433,7 @@ func TestDecisionsAndAttemptsAreToldOnce(t *testing.T) {
 func TestSlotsAreGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := make(chan struct{}, 1)
-		x := newTheatre(Config{Acquire: func(ctx context.Context) (func(), error) {
+		x := newTheatre(Config{Acquire: func(ctx context.Context, _ string) (func(), error) {
 			select {
 			case slots <- struct{}{}:
 				return func() { <-slots }, nil

@@ -95,6 +95,7 @@ type Plan struct {
 	Agent   string
 	Session string // names the session in logs and in the skip cache
 	Turn    string
+	Person  string // for whom the turn is; "" is nobody
 	Source  Source
 	Chain   []llm.Ref // at least one
 	// Lock is the profile that a user tied the session to: candidates of its
