@@ -42,6 +42,7 @@ var Commands = []Command{
 	{Name: "reset", Help: "Forget this conversation and start over", Who: Anyone},
 	{Name: "stop", Help: "Stop the answer that is being written", Arg: "all", ArgHelp: "all: stop everything that runs in this place (admins)", Words: []string{"all"}, Complete: true, Who: Anyone, Urgent: true},
 	{Name: "retry", Help: "Answer the last message again", Who: Anyone},
+	{Name: "compact", Help: "Summarise what was said before, to make room", Arg: "keep", ArgHelp: "what the summary must not leave out", Who: Anyone},
 	{Name: "forget", Help: "Delete what I have stored about you", Arg: "yes", ArgHelp: "yes: do it; without it you are told what would go", Words: []string{"yes"}, Complete: true, Who: Anyone, Urgent: true},
 	{Name: "approve", Help: "Let somebody write to the bot who asked to", Arg: "code", ArgHelp: "the code that the person was told", Who: Admins, Urgent: true},
 	{Name: "help", Help: "List the commands", Who: Anyone, Urgent: true},

@@ -77,11 +77,49 @@ func final(e *failover.SummaryError, selected llm.Ref) string {
 	case llm.Refusal:
 		return fmt.Sprintf("%s declined to answer this message. You can rephrase it, or choose another model with /model.", model)
 	case llm.ContextOverflow:
-		return fmt.Sprintf("This conversation has become too long for %s. Start a new one with /new, or choose a model with a larger window with /model.", model)
+		return tooLong(e, model)
 	case llm.Format:
 		return fmt.Sprintf("%s could not accept this request, and asking again would not help. Try /new, or another model with /model; the log has the details.", model)
 	}
 	return fmt.Sprintf("%s failed without saying why. Please try again, or choose another model with /model.", model)
+}
+
+// tooLong words a request that no summary made short enough.
+func tooLong(e *failover.SummaryError, model llm.Ref) string {
+	sizes := ""
+	switch {
+	case e.Size > e.Window && e.Window > 0:
+		sizes = fmt.Sprintf(" (about %s tokens; it holds %s)", llm.Count(e.Size), llm.Count(e.Window))
+	case e.Size > 0:
+		sizes = fmt.Sprintf(" (about %s tokens by my count)", llm.Count(e.Size))
+	}
+	switch {
+	case e.Alone:
+		return fmt.Sprintf("This message, with what belongs to it, is too long for %s%s, and nothing was said before it that I could leave out. Send a shorter one, start anew with /new, or choose a model with a larger window with /model.", model, sizes)
+	case e.Unsummarised != nil:
+		return fmt.Sprintf("This conversation has become too long for %s%s, and it could not be summarised. Try /compact in a while, start a new one with /new, or choose a model with a larger window with /model.", model, sizes)
+	}
+	return fmt.Sprintf("This conversation is too long for %s%s, also with what was said before summarised. Start a new one with /new, send a shorter message, or choose a model with a larger window with /model.", model, sizes)
+}
+
+// Summary is what a thread is told about a summary that nobody wrote: which
+// models failed, and how.
+func Summary(e *failover.SummaryError, now time.Time) string {
+	switch {
+	case e.Local != nil, len(e.Plan.Chain) == 0:
+		return "The log has the details."
+	case e.Final != nil && e.Final.Reason == llm.ContextOverflow:
+		return fmt.Sprintf("%s could not hold it.", e.Attempts[len(e.Attempts)-1].Model)
+	}
+	var parts []string
+	for _, a := range e.Last() {
+		parts = append(parts, fmt.Sprintf("%s %s", a.Model, did(a.Cause())))
+	}
+	text := strings.Join(parts, "; ") + "."
+	if s := soonest(e, now); s != "" {
+		text += " " + s
+	}
+	return text
 }
 
 // strict words the failure of a model that was to answer alone.

@@ -1,6 +1,7 @@
 package notices
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -89,6 +90,15 @@ func TestWords(t *testing.T) {
 		e.Final = &llm.Error{Reason: r, Final: true, Detail: e.Attempts[0].Detail}
 		s.put(string(r), Failure(e, t0))
 	}
+	s.head("too long")
+	for label, e := range tooLongs() {
+		s.put(label, Failure(e, t0))
+	}
+	s.head("a summary that nobody wrote")
+	for _, r := range lasting {
+		s.put("both "+string(r), Summary(lost(failover.FromDefault, r, r), t0))
+	}
+	s.put("a fault", Summary(&failover.SummaryError{Plan: lost(failover.FromDefault, llm.Timeout).Plan, Local: errors.New("no store")}, t0))
 	s.head("an answer that broke off")
 	for _, r := range reasons {
 		if r == llm.Abort || r == llm.Cooldown || r == llm.MissingAuth || r == llm.UnknownProvider {
@@ -112,6 +122,22 @@ func TestWords(t *testing.T) {
 		s.put("•", l)
 	}
 	golden(t, s.String())
+}
+
+// tooLongs are the requests that no summary made short enough.
+func tooLongs() func(func(string, *failover.SummaryError) bool) {
+	return func(yield func(string, *failover.SummaryError) bool) {
+		e := func(size, window int, alone bool, why error) *failover.SummaryError {
+			e := lost(failover.FromDefault, llm.ContextOverflow)
+			e.Final = &llm.Error{Reason: llm.ContextOverflow}
+			e.Size, e.Window, e.Alone, e.Unsummarised = size, window, alone, why
+			return e
+		}
+		_ = yield("summarised", e(150_000, 100_000, false, nil)) &&
+			yield("less than the window, by an estimate", e(90_000, 100_000, false, nil)) &&
+			yield("not summarised", e(150_000, 100_000, false, errors.New("overloaded"))) &&
+			yield("alone", e(150_000, 100_000, true, nil))
+	}
 }
 
 // circumstances are what else a failure's text depends on. (A list of pairs, so

@@ -41,7 +41,11 @@ var commands = map[string]func(*call) (func(ChoiceTx) core.Reply, error){
 }
 
 // ofThread are the commands that act on a conversation.
-var ofThread = map[string]bool{"new": true, "reset": true, "retry": true}
+var ofThread = map[string]bool{"new": true, "reset": true, "retry": true, "compact": true}
+
+// isTurn are the commands that are carried out as a turn of the conversation:
+// they ask a model, wait for their place in the lane, and can be stopped.
+var isTurn = map[string]bool{"retry": true, "compact": true}
 
 // say is the change of a command that only answers.
 func say(text string) func(ChoiceTx) core.Reply {
@@ -126,8 +130,8 @@ func (b *Bot) command(ctx context.Context, set *Settings, key core.Key, place co
 	switch {
 	case ofThread[inv.Name] && set.opens(place):
 		return b.carryOut(c, c.inThread, nil, nil)
-	case inv.Name == "retry":
-		return b.nativeRetry(ctx, key, inv)
+	case isTurn[inv.Name] && cmd.Takes(inv.Args):
+		return b.asTurn(ctx, key, inv)
 	case isReset(inv.Name) && cmd.Takes(inv.Args): // else nothing is reset
 		return b.reset(ctx, key, place, inv)
 	}
@@ -148,16 +152,19 @@ func (b *Bot) reset(ctx context.Context, key core.Key, place core.Thread, inv co
 	return r, err
 }
 
-// nativeRetry puts the command in the inbox, since its answer is a turn of the
-// thread.
-func (b *Bot) nativeRetry(ctx context.Context, key core.Key, inv core.Invocation) (core.Reply, error) {
-	m := core.Message{ID: "cmd-" + inv.ID, Author: inv.Author, Target: inv.Target, Text: "/retry", At: b.Now(), Addressed: true}
+// asTurn puts a native command in the inbox, since it is a turn of the thread.
+func (b *Bot) asTurn(ctx context.Context, key core.Key, inv core.Invocation) (core.Reply, error) {
+	text := strings.TrimSpace("/" + inv.Name + " " + inv.Args)
+	m := core.Message{ID: "cmd-" + inv.ID, Author: inv.Author, Target: inv.Target, Text: text, At: b.Now(), Addressed: true}
 	in, fresh, err := b.Store.Admit(ctx, Inbound{Key: m.InboxKey(), Session: key, Message: m, At: m.At})
 	if err != nil {
-		return core.Reply{}, fmt.Errorf("storing /retry: %w", err)
+		return core.Reply{}, fmt.Errorf("storing /%s: %w", inv.Name, err)
 	}
 	if fresh && !b.take(ctx, in) {
 		return core.Reply{Text: crowdedText(false)}, nil
+	}
+	if inv.Name == "compact" {
+		return core.Reply{Text: compactingText}, nil
 	}
 	return core.Reply{Text: retryingText}, nil
 }

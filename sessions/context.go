@@ -32,11 +32,34 @@ func (t *turn) request(ref llm.Ref) llm.Request {
 	return req
 }
 
-// messages is the conversation, fitted to the window of ref.
+// messages is the conversation, fitted to the window of ref: the summary, if
+// any, and as much of what was said since as there is room for.
 func (t *turn) messages(ref llm.Ref) []llm.Message {
-	spent := tokens(len(t.agent.System)+len(sharedPrompt)) + t.agent.MaxTokens
+	room := t.room(ref)
+	head := t.sess.Summary.messages(room / 3)
+	for _, m := range head {
+		room -= size(m)
+	}
 	all := append(superseded(t.history), t.entries...)
-	return messages(t.set.legible(fit(all, t.set.Window(ref)*8/10-spent), ref))
+	return append(head, messages(t.set.legible(fit(all, room), ref))...)
+}
+
+// room is how many tokens of a request the conversation may take.
+func (t *turn) room(ref llm.Ref) int {
+	return t.window(ref)*fullPercent/100 - tokens(len(t.agent.System)+len(sharedPrompt)) - t.agent.MaxTokens
+}
+
+// fullPercent of a window is what a request may take.
+const fullPercent = 80
+
+// window is how many tokens ref holds: what the configuration says, or less if a
+// provider said so itself.
+func (t *turn) window(ref llm.Ref) int {
+	w := t.set.Window(ref)
+	if said := t.stated[ref]; said > 0 && said < w {
+		return said
+	}
+	return w
 }
 
 // legible takes the pictures and documents that a model cannot read out of what

@@ -62,6 +62,7 @@ func (t *turn) failed(err, cause error) {
 			t.record.Outcome = "interrupted"
 		}
 	case errors.As(err, &lost):
+		t.measure(lost)
 		t.record.Error = notices.Failure(lost, now)
 	default:
 		t.record.Error = notices.Failure(&failover.SummaryError{Plan: t.plan, Local: err}, now)
@@ -98,6 +99,7 @@ func (t *turn) endWith(rows []delivery.Row, cut ...Entry) {
 	t.commit(func(tx Tx) []delivery.Row {
 		s := tx.Session()
 		s.LastTurn = t.id
+		t.noteFailed(&s)
 		tx.SetSession(s)
 		tx.Append(t.sess.Transcript, cut...)
 		return tx.Queue(rows...)
@@ -132,9 +134,18 @@ func (t *turn) cutOff() []Entry {
 	return entries
 }
 
-// finishCommand ends a turn that turned out to be a command with nothing to do.
+// finishCommand ends a turn that turned out to be a command, perhaps with
+// nothing to do.
 func (t *turn) finishCommand(text string) {
 	t.commitOnly(func(tx Tx) []delivery.Row {
+		if t.made != nil && !t.put(tx, t.made) {
+			text = changedMeanwhileText
+		}
+		t.settleBill(tx)
+		if t.record.Outcome != "" {
+			t.record.Ended = t.b.Now()
+			tx.SaveTurn(t.record)
+		}
 		return tx.Queue(t.row(core.PostCommand, 0, text))
 	})
 }
@@ -152,6 +163,9 @@ func (t *turn) answered() {
 		tx.Append(t.sess.Transcript, t.entries...)
 		s.LastTurn = t.id
 		s.Usage = s.Usage.Add(t.usage)
+		if t.noteFailed(&s) {
+			rows = append(rows, tx.Queue(t.row(core.PostCommand, summaryPart, notSummarisedText(t.failedSummary, t.b.Now())))...)
+		}
 		if s.Transcript == t.sess.Transcript {
 			rows = append(rows, t.settleModels(tx, &s)...)
 		}
@@ -255,6 +269,3 @@ func (b *Bot) insist(commit func() error) error {
 		}
 	}
 }
-
-// historyLimit is the most entries of a transcript that a turn reads.
-const historyLimit = 400

@@ -54,8 +54,12 @@ func (h Heard) Private() bool {
 func Blank(k core.Key) Session { return Session{Key: k, Seeded: true} }
 
 // Unsaid is the record of a session of whose transcript something was deleted:
-// what was made out of the transcript goes as well.
-func Unsaid(s Session) Session { return s }
+// what was made out of the transcript goes as well, also what is being made.
+func Unsaid(s Session) Session {
+	s.Summary = nil
+	s.Unsaid++
+	return s
+}
 
 // cmdForget tells what is stored about the caller, and deletes it once that is
 // confirmed.

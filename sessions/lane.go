@@ -43,7 +43,7 @@ type waiting struct {
 // only be given to one of several threads.
 func (w waiting) command(set *Settings) (c core.Command, args string, ok bool) {
 	c, args, ok = core.ParseCommand(w.Message.Text)
-	return c, args, ok && (c.Name != "retry" || set.opens(placeOf(w.Message)))
+	return c, args, ok && (!isTurn[c.Name] || set.opens(placeOf(w.Message)))
 }
 
 // running is a turn in progress.

@@ -57,9 +57,18 @@ type Session struct {
 	Notice      notices.State     `json:"notice,omitzero"`
 	// ImageNotice is the same for turns that ran on the image chain.
 	ImageNotice notices.State `json:"imageNotice,omitzero"`
-	Compactions int           `json:"compactions,omitempty"`
-	Usage       llm.Usage     `json:"usage,omitzero"` // of the answers since the last reset
-	Spent       Spending      `json:"spent,omitzero"` // of everything, failed calls too
+	// Summary stands for the older part of the transcript, in what models are
+	// given; Compactions counts how often one was made.
+	Summary     *Summary `json:"summary,omitempty"`
+	Compactions int      `json:"compactions,omitempty"`
+	// Uncompacted is when a summary was to be made by itself and could not be;
+	// zero once one was made.
+	Uncompacted time.Time `json:"uncompacted,omitzero"`
+	// Unsaid counts how often something was taken out of the transcript.
+	Unsaid int `json:"unsaid,omitempty"`
+
+	Usage llm.Usage `json:"usage,omitzero"` // of the answers since the last reset
+	Spent Spending  `json:"spent,omitzero"` // of everything, failed calls too
 	// Transcript is the id of the running transcript; a reset starts a new one.
 	Transcript string `json:"transcript,omitempty"`
 	// Seeded: what was said in the place before the bot came has been read into
@@ -75,6 +84,16 @@ type Session struct {
 	LastActive time.Time   `json:"lastActive,omitzero"`
 	LastTurn   string      `json:"lastTurn,omitempty"`
 	Target     core.Target `json:"target,omitzero"` // of the last turn
+}
+
+// Summary tells what was said in the older part of a transcript, which stays
+// stored.
+type Summary struct {
+	Text    string    `json:"text"`
+	Through int64     `json:"through"` // Seq of the last entry that it tells of
+	Said    time.Time `json:"said"`    // when that was said
+	Model   llm.Ref   `json:"model"`   // who wrote it
+	At      time.Time `json:"at"`
 }
 
 // TakeBack is the record without what a turn told about models, for an answer
@@ -136,8 +155,10 @@ type Turn struct {
 	Active   llm.Ref            `json:"active,omitzero"` // zero when nobody answered
 	Chain    []llm.Ref          `json:"chain,omitempty"`
 	Attempts []failover.Attempt `json:"attempts,omitempty"`
-	Outcome  string             `json:"outcome,omitempty"` // answered, failed, stopped, silent, interrupted
-	Error    string             `json:"error,omitempty"`   // what the thread was told
+	// Summary are the attempts at a summary of what was said before.
+	Summary []failover.Attempt `json:"summary,omitempty"`
+	Outcome string             `json:"outcome,omitempty"` // answered, failed, stopped, silent, interrupted, summarised
+	Error   string             `json:"error,omitempty"`   // what the thread was told
 }
 
 // Tx is a change to one session and what belongs to it, made whole or not at

@@ -80,9 +80,14 @@ type Settings struct {
 	// configured for that.
 	Transcribe func(context.Context, core.Attachment) (string, error)
 
+	// CompactionModel writes the summaries; zero is the session's own chain.
+	CompactionModel llm.Ref
+
 	MaxToolRounds int           // model calls that may be followed by tools in one turn
 	TurnTimeout   time.Duration // a whole turn, waits included
 	ToolTimeout   time.Duration // one tool call
+	// CompactionTimeout bounds one request for a summary; zero is no bound.
+	CompactionTimeout time.Duration
 }
 
 // Manner is how the bot behaves in one place; an empty field is as elsewhere.

@@ -66,6 +66,9 @@ func (c *call) statusLines() ([]string, error) {
 	if p := c.sess.Pending; p != nil && c.run != nil {
 		lines = append(lines, fmt.Sprintf("A turn is running; %s is taken up at its next safe point.", p.Model))
 	}
+	if s := c.sess.Summary; s != nil {
+		lines = append(lines, fmt.Sprintf("Summarised: what was said before, by %s, %s ago.", s.Model, notices.About(now.Sub(s.At))))
+	}
 	blocked, err := c.blockedLines(chain, now)
 	return append(lines, blocked...), err
 }
@@ -105,6 +108,9 @@ func (c *call) why() (string, error) {
 		return noTurnText, nil
 	}
 	lines := []string{fmt.Sprintf("Turn %s, %s: selected %s (%s), %s.", t.ID, t.Started.UTC().Format("15:04:05 MST"), t.Selected, t.Source, t.Outcome)}
+	for _, l := range notices.Why(t.Summary) {
+		lines = append(lines, "• for a summary of what was said before: "+l)
+	}
 	for _, l := range notices.Why(t.Attempts) {
 		lines = append(lines, "• "+l)
 	}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -93,6 +94,9 @@ func TestWords(t *testing.T) {
 	choose("a profile", core.KindThread, []llm.Ref{b2}, Choice{Lock: "a:key"}, plain)
 	choose("a profile of the only model", core.KindThread, nil, Choice{Lock: "a:key"}, plain)
 
+	put("summarised", compactedText(12_345, 789))
+	put("summarised, to no gain", compactedText(12, 34))
+	put("not summarised, a fault", notSummarisedText(errors.New("the store is gone"), now))
 	put("reset", resetText(plain, resetOutcome{}))
 	put("reset, the model stays", resetText(selected{b2, failover.FromUser, ""}, resetOutcome{choice: Choice{Model: b2}, dropped: "b:key"}))
 	for _, source := range []failover.Source{failover.FromDefault, failover.FromAgent, failover.FromUser, failover.FromLegacy, failover.FromAuto, failover.FromCLI} {

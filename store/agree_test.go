@@ -92,6 +92,9 @@ func someSession(t *rapid.T) sessions.Session {
 		Compactions: rapid.IntRange(0, 9).Draw(t, "n"), Active: someRef.Draw(t, "active"), LastActive: someTime.Draw(t, "at"),
 		Notice: notices.State{Turn: someTurn.Draw(t, "notice"), Since: someTime.Draw(t, "since")},
 	}
+	if rapid.Bool().Draw(t, "summarised") {
+		s.Summary = &sessions.Summary{Text: someText.Draw(t, "summary"), Through: rapid.Int64Range(1, 9).Draw(t, "through"), At: someTime.Draw(t, "made")}
+	}
 	if rapid.Bool().Draw(t, "before") {
 		s.Notice.Before = &notices.State{Turn: someTurn.Draw(t, "before")}
 	}

@@ -26,6 +26,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		othersQuery,
 		unsaidQuery,
 		oldEntries,
+		dropSummaries,
 		oldTurns,
 		oldRows,
 		oldKeys,

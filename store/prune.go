@@ -13,9 +13,14 @@ const atWork = `(SELECT agent, thread FROM inbox WHERE settled = 0
 
 const (
 	oldEntries = "SELECT seq FROM entries WHERE at < ? AND (agent, thread) NOT IN " + atWork + " ORDER BY at LIMIT ?"
-	oldTurns   = "SELECT rowid FROM turns WHERE at < ? AND (agent, thread) NOT IN " + atWork + " ORDER BY at LIMIT ?"
-	oldRows    = "SELECT id FROM delivery WHERE settled < ? AND NOT " + openStates + " AND (agent, thread) NOT IN " + atWork + " ORDER BY settled LIMIT ?"
-	oldKeys    = "SELECT seq FROM inbox WHERE settled = 1 AND at < ? ORDER BY at LIMIT ?"
+	// What goes with the last entry that it tells of.
+	dropSummaries = `UPDATE sessions SET record = json_remove(record, '$.summary')
+		FROM (SELECT agent, thread, seq FROM entries WHERE seq IN (` + oldEntries + `)) AS old
+		WHERE sessions.agent = old.agent AND sessions.thread = old.thread AND json_extract(record, '$.summary.through') = old.seq`
+	dropEntries = "DELETE FROM entries WHERE seq IN (" + oldEntries + ")"
+	oldTurns    = "SELECT rowid FROM turns WHERE at < ? AND (agent, thread) NOT IN " + atWork + " ORDER BY at LIMIT ?"
+	oldRows     = "SELECT id FROM delivery WHERE settled < ? AND NOT " + openStates + " AND (agent, thread) NOT IN " + atWork + " ORDER BY settled LIMIT ?"
+	oldKeys     = "SELECT seq FROM inbox WHERE settled = 1 AND at < ? ORDER BY at LIMIT ?"
 )
 
 // Prune forgets what is too old, at most limit rows of each table in one change.
@@ -27,7 +32,7 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 			before time.Time
 			query  string
 		}{
-			{r.Transcripts, "DELETE FROM entries WHERE seq IN (" + oldEntries + ")"},
+			{r.Transcripts, dropEntries},
 			{r.Notices, "DELETE FROM turns WHERE rowid IN (" + oldTurns + ")"},
 			{r.Notices, "DELETE FROM delivery WHERE id IN (" + oldRows + ")"},
 			{r.Inbox, "DELETE FROM inbox WHERE seq IN (" + oldKeys + ")"},
@@ -38,6 +43,11 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 			at, err := instant{x.before}.column()
 			if err != nil {
 				return err
+			}
+			if x.query == dropEntries {
+				if _, err := c.exec(dropSummaries, at, max(limit, 0)); err != nil {
+					return err
+				}
 			}
 			n, err := c.exec(x.query, at, max(limit, 0))
 			if err != nil {

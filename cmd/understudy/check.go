@@ -132,6 +132,11 @@ func (s *setup) check(states map[string]map[string]failover.State, now time.Time
 		r.Agents = append(r.Agents, a)
 		r.Warnings = append(r.Warnings, s.config.warnings(id, a.Chains[0])...)
 	}
+	if m := s.config.Compaction.Model; m != (llm.Ref{}) {
+		if x := candidate(book, states[mainAgent], mainAgent, m, now); x.Problem != "" {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("compaction.model: %s is never asked: %s", m, x.Problem))
+		}
+	}
 	for _, id := range book.Missing() {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the profile %s has no credential, so it is never used", id))
 	}

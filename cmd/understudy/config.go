@@ -40,6 +40,7 @@ type config struct {
 	Attachments     attachmentsConfig   `json:"attachments"`
 	Transcription   transcriptionConfig `json:"transcription"`
 	Transcript      transcriptConfig    `json:"transcript"`
+	Compaction      compactionConfig    `json:"compaction"`
 	MaxToolRounds   int                 `json:"maxToolRounds" min:"1" max:"1000"`
 	Quotas          quotasConfig        `json:"quotas"`
 	Admin           adminConfig         `json:"admin"`
@@ -173,6 +174,7 @@ type timeoutsConfig struct {
 	Attempt   time.Duration `json:"attempt" min:"10ms" max:"24h"`
 	Turn      time.Duration `json:"turn" min:"10ms" max:"24h"`
 	Tool      time.Duration `json:"tool" min:"10ms" max:"24h"`
+	Compact   time.Duration `json:"compaction" min:"10ms" max:"24h"`
 }
 
 type threadConfig struct {
@@ -192,6 +194,12 @@ type attachmentsConfig struct {
 // transcriptionConfig is who writes down what is said in voice messages; a zero
 // Model is nobody.
 type transcriptionConfig struct {
+	Model llm.Ref `json:"model"`
+}
+
+// compactionConfig is who summarises what no longer fits into a window; a zero
+// Model is the chain of the session.
+type compactionConfig struct {
 	Model llm.Ref `json:"model"`
 }
 
@@ -264,6 +272,7 @@ func defaultConfig() *config {
 			Attempt:   10 * time.Minute,
 			Turn:      30 * time.Minute,
 			Tool:      60 * time.Second,
+			Compact:   180 * time.Second,
 		},
 		ReplyTo:        byKind{Default: "first"},
 		Streaming:      "on",

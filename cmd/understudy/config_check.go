@@ -212,6 +212,7 @@ func (c *config) namedProviders() []string {
 	for _, a := range c.Agents.Entries {
 		agent(a)
 	}
+	list = append(list, c.Compaction.Model.Provider)
 	for _, r := range c.Models.Aliases {
 		list = append(list, r.Provider)
 	}

@@ -21,7 +21,7 @@ var configErrorCases = []struct {
 	{
 		"all at once", "{\n\t\"agnts\": {},\n\t\"replyTo\": \"frist\",\n\t// ü\n\t/* ü */ \"maxToolRounds\": 0,\n\t\"streaming\": true,\n\t\"thread\": {\"auto\": \"yes\"},\n}",
 		[]string{
-			`c.jsonc:2:2: agnts: unknown key; did you mean "agents"?; allowed here: agents, bindings, models, modelPolicy, auth, notices, timeouts, replyTo, streaming, streamingRepost, requireMention, session, thread, attachments, transcription, transcript, maxToolRounds, quotas, admin, store, retention, channels`,
+			`c.jsonc:2:2: agnts: unknown key; did you mean "agents"?; allowed here: agents, bindings, models, modelPolicy, auth, notices, timeouts, replyTo, streaming, streamingRepost, requireMention, session, thread, attachments, transcription, transcript, compaction, maxToolRounds, quotas, admin, store, retention, channels`,
 			`c.jsonc:3:13: replyTo: found "frist"; want one of off, first, all; did you mean "first"?`,
 			`c.jsonc:5:27: maxToolRounds: found the number 0; want a whole number from 1 to 1000`,
 			`c.jsonc:6:15: streaming: found true; want a text in quotes`,

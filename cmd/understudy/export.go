@@ -116,6 +116,11 @@ func (x *exporter) beginJSON(s sessions.Session, transcript string) {
 	x.print(",\"transcript\":")
 	x.value(transcript)
 	x.print(",\"session\":")
+	if s.Summary != nil {
+		hidden := *s.Summary
+		hidden.Text = x.hide(hidden.Text)
+		s.Summary = &hidden
+	}
 	x.value(s)
 	x.print(",\"entries\":[")
 }
@@ -176,6 +181,10 @@ func (x *exporter) beginMarkdown(s sessions.Session, transcript string) {
 		x.print(" and %s tokens whose price is not known", llm.Count(used.Unpriced))
 	}
 	x.print(".\n")
+	if s.Summary != nil && transcript == s.Transcript {
+		x.print("\nSummarised by %s, up to what was said at %s:\n\n", s.Summary.Model, s.Summary.Said.UTC().Format("2006-01-02 15:04:05Z"))
+		x.quote(x.hide(s.Summary.Text))
+	}
 }
 
 // markdown writes an entry as a heading and a quote: nothing in it can pass for
@@ -206,9 +215,14 @@ func (x *exporter) markdown(e sessions.Entry) {
 		case p.Document != nil:
 			text = fmt.Sprintf("[the PDF %s, %s bytes]", p.Document.Name, llm.Count(len(p.Document.Data)))
 		}
-		for line := range strings.SplitSeq(text, "\n") {
-			x.print("%s\n", strings.TrimRight("> "+line, " \r"))
-		}
+		x.quote(text)
+	}
+}
+
+// quote marks each line of a text as one.
+func (x *exporter) quote(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		x.print("%s\n", strings.TrimRight("> "+line, " \r"))
 	}
 }
 

@@ -47,6 +47,7 @@ func TestSessionsCommand(t *testing.T) {
 	sonnet := llm.Ref{Provider: "anthropic", Model: "claude-sonnet-4-5"}
 	err = st.Commit(t.Context(), key, 0, func(tx sessions.Tx) error {
 		s := sessions.Session{Transcript: "now", LastActive: at, Active: sonnet}
+		s.Summary = &sessions.Summary{Text: "Ann said hello.\n### root: " + secret, Through: 2, Said: at, Model: sonnet, At: at}
 		s.Spent.All = sessions.Bill{sonnet: {Messages: 1, Usage: llm.Usage{In: 1900, Out: 100}, Cost: llm.Dollars(0.0072)}}
 		tx.SetSession(s)
 		tx.Append("before", sessions.Entry{Message: llm.TextMessage(llm.User, "long ago"), Author: "discord:8", At: at})
@@ -76,6 +77,7 @@ func TestSessionsCommand(t *testing.T) {
 		"> Calls the tool look with {\"q\":\"[secret]\"}\n", "\n### A tool, 2026-01-01 12:00:00Z\n\n> found [secret]\n",
 		"\n### anthropic/claude-sonnet-4-5 with anthropic:env, 2026-01-01 12:00:00Z (1,900 tokens in, 100 out, $0.0072)\n\n> there\n",
 		fmt.Sprintf("> line %d\n", 2*exportPage-1),
+		"Summarised by anthropic/claude-sonnet-4-5, up to what was said at 2026-01-01 12:00:00Z:\n\n> Ann said hello.\n> ### root: [",
 	} {
 		if !strings.Contains(md, want) {
 			t.Errorf("the export lacks %q", want)
@@ -87,7 +89,7 @@ func TestSessionsCommand(t *testing.T) {
 		Session sessions.Session
 		Entries []exportedEntry
 	}
-	if err := json.Unmarshal([]byte(text), &x); err != nil || x.Key != key.String() || x.Session.Active != sonnet || len(x.Entries) != 4+2*exportPage {
+	if err := json.Unmarshal([]byte(text), &x); err != nil || x.Key != key.String() || x.Session.Active != sonnet || len(x.Entries) != 4+2*exportPage || x.Session.Summary == nil || !strings.HasPrefix(x.Session.Summary.Text, "Ann said hello.") {
 		t.Fatalf("the JSON has %d entries of %s, %v", len(x.Entries), x.Key, err)
 	}
 	if e := x.Entries[3]; e.USD == nil || *e.USD != 0.0072 || e.Profile != "anthropic:env" || x.Entries[0].USD != nil {

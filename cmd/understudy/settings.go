@@ -44,8 +44,11 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		Quotas:        c.Quotas.limits(),
 		Transcribe:    p.transcribe,
 		MaxToolRounds: c.MaxToolRounds,
-		TurnTimeout:   c.Timeouts.Turn,
-		ToolTimeout:   c.Timeouts.Tool,
+
+		CompactionModel:   c.Compaction.Model,
+		CompactionTimeout: c.Timeouts.Compact,
+		TurnTimeout:       c.Timeouts.Turn,
+		ToolTimeout:       c.Timeouts.Tool,
 	}
 }
 

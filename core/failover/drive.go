@@ -22,7 +22,7 @@ type Config struct {
 	// them, and gives it back; nil is no limit.
 	Acquire func(ctx context.Context, person string) (release func(), err error)
 	// Called hears how the model calls of all turns end: with an answer, or with
-	// the reason why there is none. It must not block; nil hears nothing.
+	// the reason why there is none, except for plans aside. It must not block; nil hears nothing.
 	Called func(Plan, *SummaryError)
 	// Now and After are the clock; nil is the real one.
 	Now   func() time.Time
@@ -78,6 +78,11 @@ type Hooks struct {
 	// Mend changes the request so that what a provider refused it for is gone,
 	// and reports whether it could: then the same candidate is asked once more.
 	Mend func(*llm.Error) bool
+	// Shrink makes the conversation shorter after a candidate could not hold it,
+	// and reports whether it could: then the same candidate is asked once more.
+	// No slot is held meanwhile. An error ends the call: it is a fault of the
+	// program, or that of the cancelled context.
+	Shrink func(context.Context, *llm.Error) (bool, error)
 	// Attempted is told of every attempt once its outcome is known.
 	Attempted func(Attempt)
 }
@@ -127,6 +132,9 @@ type Turn struct {
 	told  int // attempts that were reported
 	// changed: the user chose since Pending was asked last.
 	changed bool
+	// tooLong is the answer of a candidate that is asked again if the
+	// conversation can be made shorter.
+	tooLong *llm.Error
 
 	mu     sync.Mutex
 	status struct {
@@ -169,7 +177,7 @@ type Answer struct {
 func (t *Turn) Call(ctx context.Context, ask func(context.Context, llm.Client, llm.Ref) error) (Answer, error) {
 	answer, err := t.call(ctx, ask)
 	var lost *SummaryError
-	if err == nil || errors.As(err, &lost) {
+	if !t.run.plan.Aside && (err == nil || errors.As(err, &lost)) {
 		t.e.Called(t.run.Plan(), lost)
 	}
 	return answer, err
@@ -189,6 +197,10 @@ func (t *Turn) call(ctx context.Context, ask func(context.Context, llm.Client, l
 		switch {
 		case done:
 			return answer, err
+		case t.tooLong != nil:
+			if err := t.shrink(ctx); err != nil {
+				return t.broke(err)
+			}
 		case step.Kind == Wait:
 			t.report(ctx, false)
 			t.armStatus()
@@ -254,6 +266,10 @@ func (t *Turn) ask(ctx context.Context, v View, step Step, ask func(context.Cont
 		return Answer{}, false, nil
 	case errors.As(err, &failure):
 		shown := t.hooks.Discard != nil && !t.hooks.Discard()
+		if !shown && t.canShrink(v.Now, failure) {
+			t.report(ctx, false)
+			return Answer{}, false, nil
+		}
 		b := t.run.Failed(v, failure, shown)
 		if failure.Reason != llm.Abort {
 			if err := t.book(ctx, b); err != nil {
@@ -271,6 +287,31 @@ func (t *Turn) ask(ctx context.Context, v View, step Step, ask func(context.Cont
 // mend asks the owner to mend a refused request.
 func (t *Turn) mend(now time.Time, e *llm.Error) bool {
 	return e.Reason == llm.Format && t.hooks.Mend != nil && !t.run.mended && t.hooks.Mend(e) && t.run.Mended(now, e)
+}
+
+// canShrink reports whether the owner is to make the conversation shorter.
+func (t *Turn) canShrink(now time.Time, e *llm.Error) bool {
+	if e.Reason != llm.ContextOverflow || t.hooks.Shrink == nil || !t.run.Shrunk(now, e) {
+		return false
+	}
+	t.tooLong = e
+	return true
+}
+
+// shrink asks the owner to make the conversation shorter, and ends the run if
+// that cannot be done.
+func (t *Turn) shrink(ctx context.Context) error {
+	e := t.tooLong
+	t.tooLong = nil
+	shorter, err := t.hooks.Shrink(ctx, e)
+	if err != nil || shorter {
+		return err
+	}
+	v, err := t.view(ctx)
+	if err == nil {
+		t.run.TooLong(v, e)
+	}
+	return err
 }
 
 // view reads what the run decides on.

@@ -14,7 +14,7 @@ func (r *Run) endPass(v View) {
 		transientOnly = transientOnly && (c == llm.Overloaded || c == llm.Timeout || c == llm.ServerError)
 	}
 	switch {
-	case r.tool:
+	case r.tool, r.plan.Once:
 		r.giveUp(v, nil, false)
 	case len(r.causes) == 0: // the user chose again when all had failed
 		r.giveUp(v, nil, false)

@@ -105,6 +105,10 @@ type Plan struct {
 	Pins map[string]string
 	// Fresh: this is the first turn since a user chose the model.
 	Fresh bool
+	// Once: the chain is walked once; nothing is waited for.
+	Once bool
+	// Aside: nobody asked for an answer, so that none is no loss to hear of.
+	Aside bool
 	// Started is when the turn was taken up; the status notice counts from
 	// here.
 	Started time.Time

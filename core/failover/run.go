@@ -86,6 +86,7 @@ type Run struct {
 	notUntil time.Time // pause before a rotation
 	keep     string    // the profile that answered the last call, or is asked again
 	mended   bool      // it was asked once more with a mended request
+	shrunk   bool      // it was asked once more with a shorter one
 
 	// Of this pass.
 	causes     []llm.Reason
@@ -153,7 +154,7 @@ func (r *Run) beginPass(kind passKind) {
 
 func (r *Run) beginCandidate() {
 	r.asked, r.failed, r.rotated = 0, map[string]bool{}, map[llm.Reason]int{}
-	r.rotate, r.notUntil, r.keep, r.mended = false, time.Time{}, "", false
+	r.rotate, r.notUntil, r.keep, r.mended, r.shrunk = false, time.Time{}, "", false, false
 }
 
 func (r *Run) candidate() llm.Ref { return r.plan.Chain[r.at] }
@@ -221,7 +222,7 @@ func (r *Run) Won(v View) (b Booking, pin bool) {
 	f.attempt.Won = true
 	r.attempts = append(r.attempts, f.attempt)
 	r.wonDecision(f.attempt)
-	r.keep, r.mended = f.profile.ID, false
+	r.keep, r.mended, r.shrunk = f.profile.ID, false, false
 	r.statusFrom = time.Time{}
 	ps := v.Profiles(f.attempt.Model.Provider)
 	pin = mayPin(ps, v.States, f.attempt.Model.Model, f.profile.ID, v.Now)
@@ -266,12 +267,33 @@ func (r *Run) Mended(now time.Time, e *llm.Error) bool {
 	if r.mended {
 		return false
 	}
+	r.mended = true
+	r.askAgain(now, e)
+	return true
+}
+
+// Shrunk books that the request in flight was refused because it was too long:
+// the same candidate is asked once more with a shorter one, unless [Run.TooLong]
+// follows. It reports false, and books nothing, when that was done already.
+func (r *Run) Shrunk(now time.Time, e *llm.Error) bool {
+	if r.shrunk {
+		return false
+	}
+	r.shrunk = true
+	r.askAgain(now, e)
+	return true
+}
+
+// TooLong ends the run after Shrunk, since the request cannot be made shorter.
+func (r *Run) TooLong(v View, e *llm.Error) { r.giveUp(v, e, false) }
+
+// askAgain notes a refusal after which the same profile is asked once more.
+func (r *Run) askAgain(now time.Time, e *llm.Error) {
 	f := r.land(now)
 	a := f.attempt
 	a.Reason, a.Status, a.Code, a.Detail = e.Reason, e.Status, e.Code, e.Detail
 	r.attempts = append(r.attempts, a)
-	r.mended, r.keep = true, f.profile.ID
-	return true
+	r.keep = f.profile.ID
 }
 
 // Booked tells the run which window a booking led to, so that it knows its

@@ -35,6 +35,13 @@ type SummaryError struct {
 	Final *llm.Error
 	// Shown: people have seen a part of an answer. Tool: a tool was started.
 	Shown, Tool bool
+	// Size is how long the request was that no window holds, and Window what its
+	// model holds, in tokens, where the owner of the turn knows them.
+	Size, Window int
+	// Alone: there was nothing before the message that could have been left out.
+	// Unsummarised is why what was said before could not be summarised.
+	Alone        bool
+	Unsummarised error
 	// TooManySwitches: the user changed the model too often in one turn.
 	TooManySwitches bool
 	// Local is a fault of this program; no provider is to blame.

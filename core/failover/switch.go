@@ -51,5 +51,5 @@ func (p Plan) Bound(profiles func(llm.Ref) int) int {
 		n += max(1, profiles(ref))
 	}
 	later := 2*maxOverloadRetries + 1
-	return 2*(n+later*len(p.Chain)) + maxSwitches // each may be mended once
+	return 3*(n+later*len(p.Chain)) + maxSwitches // each may be mended once, and shortened once
 }

@@ -32,6 +32,9 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 		return 0, err
 	}
 	for _, o := range oldest(said, limit) {
+		if err := d.dropSummary(o.key); err != nil {
+			return removed, err
+		}
 		d.transcripts[o.key.transcript] = slices.DeleteFunc(slices.Clone(d.transcripts[o.key.transcript]), func(e entry) bool { return e.seq == o.key.seq })
 		removed++
 	}
@@ -50,6 +53,20 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 		removed++
 	}
 	return removed, nil
+}
+
+// dropSummary takes the summary away that ends with an entry.
+func (d *data) dropSummary(at place) error {
+	r := d.sessions[at.transcript.key]
+	s, err := decode[sessions.Session](r.rest)
+	if err != nil || s.Summary == nil || s.Summary.Through != at.seq {
+		return err
+	}
+	s.Summary = nil
+	if r.rest, _, err = encode(s); err == nil {
+		d.sessions[at.transcript.key] = r
+	}
+	return err
 }
 
 // old is something that may be forgotten.

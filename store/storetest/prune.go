@@ -100,6 +100,42 @@ func prunes(s *suite) {
 	s.same("old again", s.kept(key, "old again"), all)
 }
 
+// A summary goes with the last entry that it tells of, not before.
+func prunesSummaries(s *suite) {
+	s.lived(key, "first", noon.Add(-2*time.Hour))
+	s.lived(key, "second", noon.Add(-time.Hour))
+	s.lived(key, "third", noon.Add(time.Hour))
+	s.lived(other, "elsewhere", noon.Add(-time.Hour))
+	list, err := s.Transcript(s.Context(), key, "tr1", 9)
+	s.ok(err)
+	set := func(k core.Key, through int64) {
+		s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error {
+			r := tx.Session()
+			r.Summary, r.Compactions = &sessions.Summary{Text: "they said hello", Through: through}, 4
+			tx.SetSession(r)
+			return nil
+		}))
+	}
+	set(key, list[1].Seq)
+	set(other, list[1].Seq) // of another session: an accident
+	s.pruned(1)
+	if s.record(key).Summary == nil {
+		s.Error("a summary is gone before what it tells of")
+	}
+	s.pruned(9)
+	if r := s.record(key); r.Summary != nil || r.Compactions != 4 {
+		s.Errorf("a summary of what is gone is kept: %+v", r)
+	}
+	if s.record(other).Summary == nil {
+		s.Error("the summary of another session is gone")
+	}
+	set(key, list[2].Seq)
+	s.pruned(9)
+	if s.record(key).Summary == nil {
+		s.Error("a summary of what is kept is gone")
+	}
+}
+
 func prunesNothingAtWork(s *suite) {
 	past := noon.Add(-time.Hour)
 	s.lived(key, "waits", past)

@@ -75,6 +75,7 @@ var tests = []test{
 	{"a deleted message leaves the transcripts", unsaid},
 	{"what is kept can be read as a whole", archive},
 	{"what is too old is forgotten", prunes},
+	{"a summary is forgotten with what it tells of", prunesSummaries},
 	{"what is at work is kept", prunesNothingAtWork},
 	{"little is forgotten at a time", prunesByPortions},
 	{"handles see each other", handles},

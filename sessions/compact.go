@@ -1,0 +1,272 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"understudy/core"
+	"understudy/core/failover"
+	"understudy/core/llm"
+)
+
+// compacts is the part of a turn that makes room in the window of its model.
+type compacts struct {
+	stated map[llm.Ref]int // windows that providers told in a refusal
+	length map[llm.Ref]int // and how long they found the request
+	// failedSummary is why a summary that was to be made by itself was not, and
+	// alone: there was nothing to summarise when one was needed.
+	failedSummary error
+	alone         bool
+	made          *Summary // by hand, for the commit at the end
+}
+
+const (
+	// keptPercent of a window is what stays word for word when the older part is
+	// summarised by itself, and keptEntries is the most that does.
+	keptPercent = 20
+	keptEntries = historyLimit / 4
+	// worthPercent of a window is the least that a summary is made of where only
+	// the provider's count says that there is no room: more often than that it
+	// is the system prompt and the tools that take it.
+	worthPercent = 10
+	// compactAgain is how long no summary is made by itself after one failed.
+	compactAgain = 10 * time.Minute
+	// summaryPart is the place of the post about a failed summary among those of
+	// a turn that a command could have written.
+	summaryPart = 2
+)
+
+// compactIfFull summarises the older part of the conversation when the next
+// request would take more of the selected model's window than it may. It is no
+// reason to end the turn if that fails: the request then does without what does
+// not fit. An error is that of a turn that was cut off.
+func (t *turn) compactIfFull(ctx context.Context) error {
+	if t.failedSummary != nil || t.b.Now().Sub(t.sess.Uncompacted) < compactAgain {
+		return nil
+	}
+	cut, full := t.full()
+	if !full {
+		return nil
+	}
+	plan := t.compactionPlan()
+	plan.Once = true // the answer is what people wait for
+	return t.compact(ctx, cut, plan)
+}
+
+// full reports whether the window is full, and where that part of the history
+// begins that is kept.
+func (t *turn) full() (cut int, full bool) {
+	ref := t.plan.Chain[0]
+	room, window := t.room(ref), t.window(ref)
+	used := sizes(t.history) + sizes(t.entries)
+	for _, m := range t.sess.Summary.messages(room / 3) {
+		used += size(m)
+	}
+	cut = t.boundary(window*keptPercent/100, keptEntries)
+	switch {
+	case cut == 0 && !t.more:
+		return 0, false
+	case used > room || t.more:
+		return cut, true
+	}
+	return cut, t.reported(ref) > window*fullPercent/100 && sizes(t.history[:cut]) > window*worthPercent/100
+}
+
+// reported is how many tokens the next request takes by the count of the
+// provider, or 0 where it gave none since the last summary.
+func (t *turn) reported(ref llm.Ref) int {
+	for i := len(t.history) - 1; i >= 0; i-- {
+		e := t.history[i]
+		if e.Model != ref || e.Usage.In == 0 || e.Again {
+			continue
+		}
+		if s := t.sess.Summary; s != nil && !e.At.After(s.At) {
+			return 0
+		}
+		return e.Usage.In + e.Usage.Out + sizes(t.history[i+1:]) + sizes(t.entries)
+	}
+	return 0
+}
+
+// boundary is where the newest part of the history begins that takes no more
+// than so many tokens and entries. It is at a user message, so that no tool call
+// is parted from its result, and leaves what this turn was asked.
+func (t *turn) boundary(room, entries int) int {
+	cut := min(lastUser(t.history), len(t.history)-len(t.said))
+	used := sizes(t.history[cut:])
+	for i := cut - 1; i > 0 && len(t.history)-i <= entries; i-- {
+		if used += size(t.history[i].Message); used > room {
+			break
+		}
+		if t.history[i].Message.Role == llm.User {
+			cut = i
+		}
+	}
+	return max(cut, 0)
+}
+
+func sizes(entries []Entry) (n int) {
+	for _, e := range entries {
+		n += size(e.Message)
+	}
+	return n
+}
+
+// shrink summarises all that was said before the message of this turn, since a
+// model could not hold it; see [failover.Hooks].
+func (t *turn) shrink(ctx context.Context, e *llm.Error) (bool, error) {
+	ref := llm.Ref{Provider: e.Provider, Model: e.Model}
+	if length, window, ok := llm.Lengths(e.Detail); ok {
+		if t.stated == nil {
+			t.stated, t.length = map[llm.Ref]int{}, map[llm.Ref]int{}
+		}
+		t.stated[ref], t.length[ref] = window, length
+	}
+	cut := t.boundary(0, 0)
+	if cut == 0 && !t.more {
+		t.alone = true
+		return false, nil
+	}
+	if err := t.compact(ctx, cut, t.compactionPlan()); err != nil {
+		return false, err
+	}
+	return t.failedSummary == nil, nil
+}
+
+// compact summarises the history before cut and stores the summary. A failure is
+// noted in the turn; an error is that of a turn that was cut off.
+func (t *turn) compact(ctx context.Context, cut int, plan failover.Plan) error {
+	s, err := t.summarise(ctx, cut, "", plan)
+	var lost *failover.SummaryError
+	switch {
+	case errors.As(err, &lost) && lost.Final != nil && lost.Final.Reason == llm.Abort:
+		return err
+	case err == nil && s != nil:
+		err = t.b.insist(func() error {
+			return t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
+				if !t.put(tx, s) {
+					return errChanged
+				}
+				return nil
+			})
+		})
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		t.b.Log.WarnContext(ctx, "the conversation was not summarised", "turn", t.id, "session", t.in.Session.String(), "err", err)
+		t.failedSummary = err
+		return nil
+	}
+	t.history, t.more = t.history[cut:], false
+	if s == nil {
+		return nil // what was to be summarised is not there any more
+	}
+	t.sess.Summary = s
+	t.sess.Pins, t.sess.PinnedUnder, t.plan.Pins = nil, nil, nil
+	return nil
+}
+
+// errChanged: the conversation is not the one any more that was summarised.
+var errChanged = errors.New("the conversation was reset, or something in it was deleted, while it was summarised")
+
+// put stores a summary and frees the pins that nobody chose. It reports false,
+// and changes nothing, where the conversation was reset, summarised by somebody
+// else, or lost a message since the turn began: the summary may tell of it.
+func (t *turn) put(tx Tx, s *Summary) bool {
+	now := tx.Session()
+	if now.Transcript != t.sess.Transcript || now.Unsaid != t.sess.Unsaid || now.Summary.through() != t.sess.Summary.through() {
+		return false
+	}
+	now.Summary = s
+	now.Compactions++
+	now.Pins, now.PinnedUnder, now.Uncompacted = nil, nil, time.Time{}
+	tx.SetSession(now)
+	return true
+}
+
+// noteFailed notes that a summary which was to be made by itself failed, and
+// reports whether people are to be told: once, until one is made.
+func (t *turn) noteFailed(s *Session) (tell bool) {
+	if t.failedSummary == nil || s.Transcript != t.sess.Transcript {
+		return false
+	}
+	tell = s.Uncompacted.IsZero()
+	s.Uncompacted = t.b.Now()
+	return tell
+}
+
+// measure adds to a failure how long the request was that did not fit.
+func (t *turn) measure(lost *failover.SummaryError) {
+	if lost.Final == nil || lost.Final.Reason != llm.ContextOverflow || len(lost.Attempts) == 0 {
+		return
+	}
+	ref := lost.Attempts[len(lost.Attempts)-1].Model
+	lost.Window, lost.Alone, lost.Unsummarised = t.window(ref), t.alone, t.failedSummary
+	if length, window, ok := llm.Lengths(lost.Final.Detail); ok {
+		lost.Size, lost.Window = length, window
+		return
+	}
+	req := t.request(ref)
+	lost.Size = tokens(len(req.System)) + t.agent.MaxTokens
+	for _, m := range req.Messages {
+		lost.Size += size(m)
+	}
+}
+
+// compactionPlan is the plan of a request for a summary: the session's own
+// chain, or the one model that is configured for it.
+func (t *turn) compactionPlan() failover.Plan {
+	p := t.set.plan(t.in.Session, t.id, t.sess, t.sel)
+	if !t.image {
+		p.Chain = t.plan.Chain
+	}
+	p.Aside, p.Fresh, p.Lock = true, false, t.sel.Lock
+	p.Started, p.Person = t.b.Now(), t.plan.Person
+	if m := t.set.CompactionModel; m != (llm.Ref{}) {
+		p.Chain, p.Source, p.Lock = []llm.Ref{m}, failover.FromDefault, ""
+	}
+	return p
+}
+
+// isCompact reports whether the turn is the command /compact, and what its
+// summary is to keep.
+func (t *turn) isCompact() (keep string, ok bool) {
+	c, args, ok := core.ParseCommand(t.in.Message.Text)
+	return args, ok && c.Name == "compact"
+}
+
+// compactByHand carries out /compact: all but the last exchange is summarised.
+func (t *turn) compactByHand(ctx context.Context, keep string) error {
+	cut := lastUser(t.history)
+	if cut == 0 && !t.more {
+		return &commandReply{nothingToCompactText}
+	}
+	err := t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
+		tx.Begin(t.in.Key, t.id)
+		return t.count(tx)
+	})
+	if err != nil {
+		return err
+	}
+	before := sizes(t.history)
+	if old := t.sess.Summary; old != nil {
+		before += tokens(len(old.Text))
+	}
+	s, err := t.summarise(ctx, cut, keep, t.compactionPlan())
+	var lost *failover.SummaryError
+	switch {
+	case errors.As(err, &lost) && lost.Final != nil && lost.Final.Reason == llm.Abort:
+		return err
+	case err != nil:
+		t.record.Outcome = "failed"
+		t.b.Log.WarnContext(ctx, "the conversation was not summarised", "turn", t.id, "session", t.in.Session.String(), "err", err)
+		return &commandReply{notSummarisedText(err, t.b.Now())}
+	case s == nil:
+		return &commandReply{nothingToCompactText}
+	}
+	t.made, t.record.Outcome = s, "summarised"
+	return &commandReply{compactedText(before, sizes(t.history[cut:])+tokens(len(s.Text)))}
+}
