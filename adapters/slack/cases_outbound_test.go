@@ -136,6 +136,11 @@ func deletedQuestion(t *testing.T) {
 	if n := len(r.slack.Calls("files.getUploadURLExternal")); n > 0 {
 		t.Errorf("%d files were sent", n)
 	}
+	// Nothing more is sent there: not that somebody is at work either.
+	r.working(target, true)
+	if calls := r.slack.Calls(setStatus); len(calls) > 0 {
+		t.Errorf("a status is shown: %+v", calls)
+	}
 }
 
 func nothingToSay(t *testing.T) {
@@ -266,6 +271,12 @@ func streamInASharedPlace(t *testing.T) {
 	r.show(direct, "one", "one two", "one two three")
 	if got := r.methods()[3:]; !slices.Equal(got, []string{"startStream", "appendStream", "stopStream"}) {
 		t.Errorf("in a direct message: %v", got)
+	}
+	// Which of the two it was is on record, with the nonce that names the turn.
+	for by, channel := range map[string]string{"edits": slacktest.Channel, "stream": slacktest.DM} {
+		if want := `an answer grows" by=` + by + " nonce=turn1-0 channel=" + channel; !strings.Contains(strings.ReplaceAll(r.log.String(), ` platform=slack account=main`, ""), want) {
+			t.Errorf("the log lacks %s: %s", want, r.log)
+		}
 	}
 	// Whoever asks is told which of the two it is.
 	if s, d := r.a.Limits(shared.Thread), r.a.Limits(direct.Thread); s.Rotate != 0 || d.Rotate != streamRotate {

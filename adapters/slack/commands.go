@@ -84,11 +84,11 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 	c, err := decode[call](e.Payload)
 	ack()
 	if err != nil {
-		a.log.Warn("an interaction could not be read", "kind", e.Type, "error", err)
+		a.passOver("interaction", "kind", e.Type, "error", err)
 		return
 	}
 	inv, acts, ok := a.invocation(e.Type, c)
-	if !ok || !a.lets(ctx, inv.Author, a.outsider(c.team()), inv.Target.Thread, c.ResponseURL) || !a.calls.add(inv.ID) {
+	if !ok || !a.lets(ctx, inv, a.outsider(c.team()), c.ResponseURL) || !a.calls.add(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)

@@ -85,8 +85,13 @@ func TestCommandOfSomebodyWhoMayNot(t *testing.T) {
 			t.Errorf("acknowledged %d times with %s", len(times), payload)
 		}
 	}
-	if len(r.bot.called()) > 0 || len(r.slack.Responses()) > 0 {
-		t.Errorf("it was carried out: %+v %+v", r.bot.called(), r.slack.Responses())
+	for i := range 2 {
+		if got := r.response(i); !got.Ephemeral || got.Replaces || got.Text != refusedText || strings.Contains(string(got.Blocks), "select") {
+			t.Errorf("shown is %+v", got)
+		}
+	}
+	if len(r.bot.called())+len(r.bot.pressed()) > 0 {
+		t.Errorf("it was carried out: %+v %+v", r.bot.called(), r.bot.pressed())
 	}
 }
 

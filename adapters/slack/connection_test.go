@@ -49,7 +49,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(5 * time.Second)
+	timeout := time.After(patience)
 	for !ok() {
 		select {
 		case <-tick.C:
@@ -134,7 +134,11 @@ func TestCasesConnection(t *testing.T) {
 		close(hold)
 		r.connected()
 	})
+	t.Run("p090, old sockets", refusedSocketIsClosed)
 	t.Run("p090", func(t *testing.T) {
+		if first, later := defaultPace.pause(0), defaultPace.pause(5); first < time.Second || later < 30*time.Second {
+			t.Errorf("the pauses are %s, then %s", first, later)
+		}
 		for _, reason := range []string{"too_many_websockets", "link_disabled"} {
 			var told alerts
 			r := start(t, slacktest.Config{}, set(func(c *Config) { c.Alert = told.add }))

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +17,12 @@ const knockTimeout = 5 * time.Second
 // the thread that its answer will open, unless replyTo is off; one at the root
 // of a direct message right there.
 func (a *Adapter) thread(p payload, ev event) core.Thread {
-	t := core.Thread{Platform: "slack", Account: a.cfg.Account, Workspace: p.workspace(), Channel: ev.Channel, Kind: placeKind(ev.Channel, ev.ChannelType)}
+	t := a.said(p, ev)
 	switch {
-	case ev.inThread():
-		t.Root = string(ev.ThreadTS)
-	case t.Kind != core.KindDirect && a.replyTo(t) != ReplyOff:
+	case t.Root != "":
+	case t.Kind == core.KindDirect:
+		t.Root = string(ev.assistantRoot())
+	case a.replyTo(t) != ReplyOff:
 		t.Root = string(ev.TS)
 	}
 	if t.Root != "" && t.Shared() {
@@ -29,17 +31,27 @@ func (a *Adapter) thread(p payload, ev event) core.Thread {
 	return t
 }
 
-// placeKind reads Slack's channel_type, which some events lack. That a place is
-// a direct message is read off the first letter of its id, which nobody can
-// choose, and which holds for all that Slack calls one.
-func placeKind(channel, channelType string) core.Kind {
-	switch {
-	case strings.HasPrefix(channel, "D"):
-		return core.KindDirect
-	case channelType == "mpim":
-		return core.KindGroup
+// said is where a message was said: in a thread, or at the root of a place.
+func (a *Adapter) said(p payload, ev event) core.Thread {
+	t := core.Thread{Platform: "slack", Account: a.cfg.Account, Workspace: p.workspace(), Channel: ev.Channel, Kind: a.kinds.of(ev.Channel, ev.ChannelType)}
+	if ev.inThread() {
+		t.Root = string(ev.ThreadTS)
+		if t.Shared() {
+			t.Kind = core.KindThread
+		}
 	}
-	return core.KindChannel
+	return t
+}
+
+// assistantRoot is the root of the thread of a direct message that is no reply:
+// in the assistant view each lives in a thread, of which it may be the first.
+// Slack then gives it its own timestamp as that of its thread, or a token for
+// whoever answers. Elsewhere there is none.
+func (ev event) assistantRoot() stamp {
+	if ev.ThreadTS == "" && ev.Assistant.ActionToken != "" {
+		return ev.TS
+	}
+	return ev.ThreadTS
 }
 
 // event handles one event. nil means that Slack need not send it again.
@@ -48,9 +60,10 @@ func (a *Adapter) event(ctx context.Context, p payload) error {
 		a.rateLimited()
 		return nil
 	}
+	a.learnKind(ctx, p.Event)
 	switch p.Event.Type {
 	case "message":
-		return a.said(ctx, p)
+		return a.speech(ctx, p)
 	case "app_mention":
 		return a.message(ctx, p)
 	case "assistant_thread_started":
@@ -59,12 +72,16 @@ func (a *Adapter) event(ctx context.Context, p payload) error {
 		return a.stopped(ctx, p)
 	case "app_uninstalled", "tokens_revoked":
 		a.removed(p)
+	default:
+		if !slices.Contains(botEvents, p.Event.Type) {
+			a.passOver("kind of event", "kind", p.Event.Type)
+		}
 	}
 	return nil
 }
 
-// said handles a message event. Only speech starts a turn.
-func (a *Adapter) said(ctx context.Context, p payload) error {
+// speech handles a message event. Only speech starts a turn.
+func (a *Adapter) speech(ctx context.Context, p payload) error {
 	switch {
 	case p.Event.Subtype == "message_changed":
 		return a.changed(ctx, p)
@@ -99,7 +116,7 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 	case v == stranger:
 		return a.knock(ctx, a.compose(ctx, t, who, ev, id))
 	}
-	rule := a.requireMention(t)
+	rule := a.requireMention(a.said(p, ev))
 	called := ev.Type == "app_mention" || ev.mentions(a.me.user)
 	if who.Bot && a.cfg.Bots != BotsAll && !called && t.Kind != core.KindDirect {
 		return nil

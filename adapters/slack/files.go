@@ -69,6 +69,7 @@ func (a *Adapter) remark(ctx context.Context, p core.Post, id, text string) {
 func (a *Adapter) upload(ctx context.Context, t core.Thread, f core.File) error {
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
+	f.Name = first(f.Name, "file") // Slack takes none without
 	switch {
 	case len(f.Data) == 0:
 		return &core.SendError{Permanent: true, Help: "it is empty", Err: errors.New("the file is empty")}

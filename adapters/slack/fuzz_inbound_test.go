@@ -79,7 +79,7 @@ func FuzzInteractions(f *testing.F) {
 		ctx, cancel := context.WithCancel(t.Context())
 		in := newIntake(ctx, a)
 		acks := make(chan error, 10)
-		in.accept(ctx, envelope{ID: "E1", Type: kind, Payload: payload}, func(err error) { acks <- err })
+		in.accept(envelope{ID: "E1", Type: kind, Payload: payload}, func(err error) { acks <- err })
 		if err := <-acks; err != nil {
 			t.Errorf("not taken: %v", err)
 		}
@@ -116,7 +116,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%d messages, %v", len(list), err)
 		}
 		for _, p := range a.missed(ctx, place("D1", "", core.KindDirect), time.Unix(1, 0)) {
-			_ = a.said(ctx, p)
+			_ = a.speech(ctx, p)
 		}
 		_, _ = a.Fetch(ctx, to.Thread, core.Attachment{ID: "F1"}, 100)
 		_, _, _ = a.Find(ctx, post(to, "x"), time.Unix(1, 0))

@@ -37,7 +37,7 @@ func FuzzFrames(f *testing.F) {
 		in := newIntake(ctx, a)
 		var mu sync.Mutex
 		acks := map[string]int{}
-		in.take(t.Context(), frame, func(id string) {
+		in.take(frame, func(id string) {
 			mu.Lock()
 			defer mu.Unlock()
 			acks[id]++

@@ -101,3 +101,42 @@ func TestAnswersThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// twoAccountsInOneChannel: two companies share a channel, and the bot is in both.
+// Each account asks for what was said with its own token, and takes nothing for
+// its own but what it said itself.
+func twoAccountsInOneChannel(t *testing.T) {
+	bots := []slacktest.Config{{BotToken: "xoxb-of-a", BotUser: "U0BOTA", BotID: "B0BOTA"}, {BotToken: "xoxb-of-b", BotUser: "U0BOTB", BotID: "B0BOTB"}}
+	teams := []string{"T0A", "T0B"}
+	keys := map[string]bool{}
+	for i, own := range bots {
+		other := bots[1-i]
+		r := start(t, own, set(func(c *Config) { c.BotToken, c.External = core.NewSecret(own.BotToken), true }))
+		r.slack.AddPlace("C0SHARED", "channel", "shared")
+		r.slack.Move("C0SHARED", teams[i])
+		r.slack.Share("C0SHARED")
+		r.slack.AddPerson(slacktest.Person{ID: slacktest.User, Name: "Ann of " + teams[i], Team: teams[i]})
+		r.slack.AddPerson(slacktest.Person{ID: other.BotUser, Name: "their understudy", Team: teams[1-i], Bot: true, BotID: other.BotID})
+		root := r.slack.Say("C0SHARED", slacktest.User, "root", slacktest.Only("none"))
+		if _, err := r.a.Post(t.Context(), post(inThread("C0SHARED", root), "ours")); err != nil {
+			t.Fatal(err)
+		}
+		r.slack.Say("C0SHARED", other.BotUser, "theirs", slacktest.In(root), slacktest.Only("none"))
+		r.slack.Say("C0SHARED", slacktest.User, "<@"+own.BotUser+"> hi", slacktest.In(root), slacktest.Only("message"))
+		m := r.bot.next(t, 0)
+		list, err := r.a.Earlier(t.Context(), m.Target, m.ID, 20)
+		if want := "Ann of " + teams[i] + ": root; self: ours; their understudy: theirs"; err != nil || told(list) != want {
+			t.Errorf("%s: earlier: %s, %v", teams[i], told(list), err)
+		}
+		if calls := r.slack.Calls("conversations.replies"); len(calls) != 1 || calls[0].Error != "" {
+			t.Errorf("%s: asked %+v", teams[i], calls)
+		}
+		keys[m.Thread().Key()] = true
+		if !strings.Contains(m.Thread().Key(), ":"+teams[i]+":C0SHARED:t:") {
+			t.Errorf("the key is %s", m.Thread().Key())
+		}
+	}
+	if len(keys) != 2 {
+		t.Errorf("keys are %v", keys)
+	}
+}

@@ -154,7 +154,7 @@ func (a *Adapter) deliver(ctx context.Context, e envelope) error {
 	ctx, cancel := context.WithTimeout(ctx, a.pace.answer)
 	defer cancel()
 	settled := make(chan error, 1)
-	in.accept(ctx, e, func(err error) {
+	in.accept(e, func(err error) {
 		select {
 		case settled <- err:
 		default: // settled already

@@ -13,7 +13,7 @@ import (
 
 const (
 	laneCount = 16   // conversations share them by hash
-	laneDepth = 64   // envelopes that wait in one lane before the socket waits
+	laneDepth = 1000 // envelopes that wait in one lane
 	maxHeld   = 1000 // envelopes that wait in one conversation for older ones
 
 	// admitTimeout bounds the storing of one message. Slack repeats an envelope
@@ -21,18 +21,23 @@ const (
 	admitTimeout = 10 * time.Second
 	// commandTimeout bounds a native command and its reply.
 	commandTimeout = 30 * time.Second
-	maxCommands    = 32 // native commands at once
+	maxCommands    = 32  // native commands at once
+	maxCalls       = 500 // those and what waits for them
 )
 
 // intake takes envelopes from sockets and requests and passes them on: messages
 // through lanes, so that one conversation keeps its order and none waits for
 // another, and commands each on its own, since they never wait behind messages.
+// It never keeps a socket from being read, however slow the store is: with the
+// frames its pings would go unanswered. What finds no room is left unacknowledged,
+// and Slack sends it again.
 type intake struct {
 	a        *Adapter
 	ctx      context.Context // of Run
 	lanes    [laneCount]chan func()
 	seed     maphash.Seed
-	commands chan struct{}
+	commands chan struct{} // held by what runs
+	calls    chan struct{} // held by that and what waits
 	running  sync.WaitGroup
 
 	putting sync.RWMutex // read-held while something is put in
@@ -43,7 +48,7 @@ type intake struct {
 }
 
 func newIntake(ctx context.Context, a *Adapter) *intake {
-	in := &intake{a: a, ctx: ctx, seed: maphash.MakeSeed(), commands: make(chan struct{}, maxCommands), held: map[string][]func(){}}
+	in := &intake{a: a, ctx: ctx, seed: maphash.MakeSeed(), commands: make(chan struct{}, maxCommands), calls: make(chan struct{}, maxCalls), held: map[string][]func(){}}
 	for i := range in.lanes {
 		lane := make(chan func(), laneDepth)
 		in.lanes[i] = lane
@@ -79,21 +84,25 @@ type envelope struct {
 // settle says what became of an envelope: nil when Slack need not send it again.
 type settle func(error)
 
-// errEnding: the process ends, the next one will take it.
-var errEnding = errors.New("the bot is shutting down")
+var (
+	// errEnding: the process ends, the next one will take it.
+	errEnding = errors.New("the bot is shutting down")
+	// errCrowded: so much waits that Slack is to keep this for a while.
+	errCrowded = errors.New("too much waits to be stored")
+)
 
 // take decodes a frame of a socket.
-func (in *intake) take(ctx context.Context, frame []byte, ack func(id string)) {
+func (in *intake) take(frame []byte, ack func(id string)) {
 	e, err := decode[envelope](frame)
 	if err != nil {
-		in.a.log.Warn("a frame from Slack could not be read and was passed over", "bytes", len(frame), "error", err)
+		in.a.passOver("frame", "bytes", len(frame), "error", err)
 		// Slack would repeat it, and then count it against the app.
 		if m := envelopeID.FindSubmatch(frame); m != nil {
 			ack(string(m[1]))
 		}
 		return
 	}
-	in.accept(ctx, e, func(err error) {
+	in.accept(e, func(err error) {
 		if err == nil {
 			ack(e.ID)
 		}
@@ -102,24 +111,23 @@ func (in *intake) take(ctx context.Context, frame []byte, ack func(id string)) {
 
 var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([^"\\]+)"`)
 
-// accept finds an envelope a place to be handled. While that place is full it
-// waits, which holds a socket back, until ctx ends.
-func (in *intake) accept(ctx context.Context, e envelope, done settle) {
+// accept finds an envelope a place to be handled, and does not wait for it.
+func (in *intake) accept(e envelope, done settle) {
 	switch e.Type {
 	case "events_api":
 		p, err := decode[payload](e.Payload)
 		if err != nil {
-			in.a.log.Warn("an event could not be read and was passed over", "bytes", len(e.Payload), "error", err)
+			in.a.passOver("event", "bytes", len(e.Payload), "error", err)
 			done(nil)
 			return
 		}
-		in.put(ctx, in.a.thread(p, p.subject()).Key(), func() { in.event(p, e.Attempt, done) }, done)
+		in.put(in.a.thread(p, p.subject()).Key(), func() { in.event(p, e.Attempt, done) }, done)
 	case "slash_commands":
-		in.start(ctx, func(ctx context.Context) { in.a.interaction(ctx, e, func() { done(nil) }) }, done)
+		in.start(func(ctx context.Context) { in.a.interaction(ctx, e, func() { done(nil) }) }, done)
 	case "interactive":
-		in.start(ctx, func(ctx context.Context) { in.interactive(ctx, e, func() { done(nil) }) }, done)
+		in.start(func(ctx context.Context) { in.interactive(ctx, e, func() { done(nil) }) }, done)
 	default:
-		in.a.log.Info("an envelope of an unknown kind was passed over", "kind", e.Type)
+		in.a.passOver("kind of envelope", "kind", e.Type)
 		done(nil)
 	}
 }
@@ -162,7 +170,7 @@ func (in *intake) survive(what string, done settle) {
 
 // put queues a job in the lane of its conversation. While older messages of the
 // conversation are being read, it waits for them.
-func (in *intake) put(ctx context.Context, key string, job func(), done settle) {
+func (in *intake) put(key string, job func(), done settle) {
 	in.mu.Lock()
 	if list, waits := in.held[key]; waits && len(list) < maxHeld {
 		in.held[key] = append(list, job)
@@ -170,12 +178,40 @@ func (in *intake) put(ctx context.Context, key string, job func(), done settle) 
 		return
 	}
 	in.mu.Unlock()
-	if !in.push(ctx, key, job) {
-		done(errEnding)
+	if err := in.offer(key, job); err != nil {
+		done(err)
 	}
 }
 
-// push queues a job at once, or returns false when ctx or the intake has ended.
+// offer queues a job if there is room for it.
+func (in *intake) offer(key string, job func()) error {
+	in.putting.RLock()
+	defer in.putting.RUnlock()
+	if in.closed {
+		return errEnding
+	}
+	select {
+	case in.lane(key) <- job:
+		return nil
+	default:
+		in.crowded()
+		return errCrowded
+	}
+}
+
+func (in *intake) lane(key string) chan func() {
+	return in.lanes[maphash.String(in.seed, key)%laneCount]
+}
+
+// crowded tells the operator, once in a while, that Slack has to wait.
+func (in *intake) crowded() {
+	if in.a.full.due() {
+		in.a.log.Warn("Slack sends faster than messages are stored; it is left to send the rest again")
+	}
+}
+
+// push queues a job as soon as there is room, or returns false when ctx or the
+// intake has ended.
 func (in *intake) push(ctx context.Context, key string, job func()) bool {
 	in.putting.RLock()
 	defer in.putting.RUnlock()
@@ -183,7 +219,7 @@ func (in *intake) push(ctx context.Context, key string, job func()) bool {
 		return false
 	}
 	select {
-	case in.lanes[maphash.String(in.seed, key)%laneCount] <- job:
+	case in.lane(key) <- job:
 		return true
 	case <-ctx.Done():
 		return false
@@ -217,21 +253,29 @@ func (in *intake) release(ctx context.Context, key string) {
 	}
 }
 
-// start runs a command as soon as there is room.
-func (in *intake) start(ctx context.Context, do func(context.Context), done settle) {
+// start runs a command as soon as there is room, for which it waits on its own.
+func (in *intake) start(do func(context.Context), done settle) {
 	in.putting.RLock()
 	defer in.putting.RUnlock()
-	select {
-	case in.commands <- struct{}{}:
-	case <-ctx.Done():
-		done(errEnding)
-		return
-	}
 	if in.closed {
 		done(errEnding)
 		return
 	}
+	select {
+	case in.calls <- struct{}{}:
+	default:
+		in.crowded()
+		done(errCrowded)
+		return
+	}
 	in.running.Go(func() {
+		defer func() { <-in.calls }()
+		select {
+		case in.commands <- struct{}{}:
+		case <-in.ctx.Done():
+			done(errEnding)
+			return
+		}
 		defer func() { <-in.commands }()
 		defer in.survive("interaction", func(error) {})
 		ctx, cancel := context.WithTimeout(in.ctx, commandTimeout)

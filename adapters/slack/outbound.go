@@ -88,6 +88,9 @@ func (a *Adapter) Post(ctx context.Context, p core.Post) (core.Posted, error) {
 	if err != nil {
 		return core.Posted{}, err
 	}
+	if p.Live {
+		a.grows(p, "edits")
+	}
 	a.attach(ctx, p)
 	if len(p.Buttons) > 0 {
 		a.unlock(ctx, p.Target)

@@ -29,11 +29,16 @@ func TestOutsidersAtEveryEntrance(t *testing.T) {
 			r.settled()
 		}
 		everywhere("U0EXT")
-		if len(r.bot.heard())+len(r.bot.pressed())+len(r.bot.called()) > 0 || len(r.slack.Responses()) > 0 {
+		for i := range 3 { // nothing but that he may not
+			if got := r.response(i); !got.Ephemeral || got.Text != refusedText {
+				t.Errorf("%+v: an outsider is shown %+v", org, got)
+			}
+		}
+		if len(r.bot.heard())+len(r.bot.pressed())+len(r.bot.called()) > 0 {
 			t.Errorf("%+v: an outsider: %+v %+v %+v", org, r.bot.heard(), r.bot.pressed(), r.bot.called())
 		}
 		everywhere(slacktest.User)
-		r.response(2)
+		r.response(5)
 		if heard, pressed, called := r.bot.heard(), r.bot.pressed(), r.bot.called(); len(heard) != 2 || len(pressed) != 2 || len(called) != 1 {
 			t.Errorf("%+v: one of ours: %+v %+v %+v", org, heard, pressed, called)
 		}
@@ -78,11 +83,12 @@ func TestAChannelThatIsCalledDirectMessage(t *testing.T) {
 	}
 	r.slack.SendEvent(json.RawMessage(event))
 	r.settled()
+	r.response(1)
 	if len(r.bot.heard())+len(r.bot.pressed())+len(r.bot.called()) > 0 {
 		t.Errorf("let in: %+v %+v %+v", r.bot.heard(), r.bot.pressed(), r.bot.called())
 	}
 	r.slack.Slash(slacktest.DM, slacktest.User, "/botstatus", "")
-	r.response(0)
+	r.response(2)
 	if c := r.bot.called()[0]; c.Target.Thread.Kind != core.KindDirect {
 		t.Errorf("a direct message is %+v", c.Target.Thread)
 	}

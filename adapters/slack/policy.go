@@ -180,25 +180,40 @@ func (a *Adapter) sender(ctx context.Context, p payload, ev event) (who core.Aut
 	return who, false
 }
 
-// strangerText refuses a native command.
-const strangerText = "You may not give commands to this bot yet. Write a message to it first; then an admin can approve you."
+// The refusals of a native command or a press. They say nothing of what is there.
+const (
+	refusedText  = "You may not use this bot here."
+	strangerText = "You may not give commands to this bot yet. Write a message to it first; then an admin can approve you."
+)
 
 // lets reports whether somebody may give a command or press a button. Who may
-// not gets no hint, except that a stranger in a direct message is told how to be
-// let in.
-func (a *Adapter) lets(ctx context.Context, who core.Author, outsider bool, t core.Thread, responseURL string) bool {
+// not is told so, alone and once: without a word it would look as if the bot
+// were broken. A message is another matter, since many are not meant for the
+// bot.
+func (a *Adapter) lets(ctx context.Context, inv core.Invocation, outsider bool, responseURL string) bool {
+	who, t := inv.Author, inv.Target.Thread
 	v, err := a.admits(ctx, who, outsider, t)
 	switch {
 	case err != nil:
 		a.log.Error("a command was not carried out", "user", who.ID, "error", err)
 	case v == stranger:
-		if err := a.respond(ctx, responseURL, "", core.Reply{Text: strangerText}, false); err != nil {
-			a.log.Warn("a refusal could not be sent", "error", clean(err))
-		}
+		a.decline(ctx, inv, responseURL, strangerText)
 	case v == refused:
 		a.notAllowed(who, t, "a command")
+		a.decline(ctx, inv, responseURL, refusedText)
 	}
 	return err == nil && v == admitted
+}
+
+// decline answers a call that is not carried out, where Slack gave an address
+// for that.
+func (a *Adapter) decline(ctx context.Context, inv core.Invocation, responseURL, text string) {
+	if responseURL == "" || !a.calls.add(inv.ID) {
+		return
+	}
+	if err := a.respond(ctx, responseURL, inv.Target.Thread.Root, core.Reply{Text: text}, false); err != nil {
+		a.log.Warn("a refusal could not be sent", "error", clean(err))
+	}
 }
 
 // notAllowed tells the operator, once for each person and place, of somebody

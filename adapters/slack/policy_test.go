@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"understudy/adapters/slack/slacktest"
 	"understudy/core"
 )
 
@@ -164,4 +165,19 @@ var errDoubt = errors.New("the disk is full")
 
 func (doubtful) Known(context.Context, core.Thread, core.Author) (bool, error) {
 	return false, errDoubt
+}
+
+// The rule for mentions is that of where a message was said, though its answer
+// will open a thread with a rule of its own.
+func TestTheRuleOfWhereItWasSaid(t *testing.T) {
+	rules := map[core.Kind]RequireMention{core.KindChannel: MentionNever, core.KindGroup: MentionAlways, core.KindThread: MentionUntilEngaged}
+	r := start(t, slacktest.Config{}, set(func(c *Config) { c.RequireMention = func(t core.Thread) RequireMention { return rules[t.Kind] } }))
+	root := r.slack.Say(slacktest.Channel, slacktest.User, "at the root of a channel")
+	r.slack.Say(slacktest.Group, slacktest.User, "at the root of a group")
+	r.slack.Say(slacktest.Channel, slacktest.User, "in a thread", slacktest.In(root))
+	r.settled()
+	heard := r.bot.heard()
+	if len(heard) != 2 || heard[0].Text != "at the root of a channel" || !heard[0].Addressed || heard[1].Text != "in a thread" || heard[1].Addressed {
+		t.Errorf("heard %+v", heard)
+	}
 }

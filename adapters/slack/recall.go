@@ -173,9 +173,12 @@ func (a *Adapter) missed(ctx context.Context, t core.Thread, since time.Time) []
 	return found
 }
 
-// channelType is what Slack calls a kind of place, as far as it is known.
+// channelType is what Slack calls a kind of place. Of the place that holds a
+// thread nothing is known.
 func channelType(t core.Thread) string {
 	switch t.Kind {
+	case core.KindThread:
+		return ""
 	case core.KindDirect:
 		return "im"
 	case core.KindGroup:
@@ -189,7 +192,8 @@ func channelType(t core.Thread) string {
 func (a *Adapter) admit(ctx context.Context, p payload) {
 	for try := 0; ; try++ {
 		bounded, cancel := context.WithTimeout(ctx, admitTimeout)
-		err := a.said(bounded, p)
+		a.learnKind(bounded, p.Event)
+		err := a.speech(bounded, p)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return

@@ -19,6 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// patience is how long a test waits for what must happen. It is long, since a
+// busy machine is no failure.
+const patience = 30 * time.Second
+
 // bot is a handler that keeps what it was given, as a store would: a message
 // whose key is known changes nothing.
 type bot struct {
@@ -31,11 +35,11 @@ type bot struct {
 	presses  []core.Press
 	known    map[string]bool // who may write under the policy "pairing"
 	knocks   []core.Message
-	fail     []error // for the next messages
-	stuck    bool    // the store does not answer
-	panics   bool    // a fault of ours
-	slow     time.Duration
-	waiting  int // messages that wait for it
+	fail     []error       // for the next messages
+	stuck    bool          // the store does not answer
+	panics   bool          // a fault of ours
+	permits  chan struct{} // when set, each message takes one of these
+	waiting  int           // messages that wait for it
 	reply    core.Reply
 }
 
@@ -50,7 +54,17 @@ func (b *bot) Message(ctx context.Context, m core.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer b.touch()
-	time.Sleep(b.slow)
+	if permits := b.permits; permits != nil {
+		b.mu.Unlock()
+		select {
+		case <-permits:
+		case <-ctx.Done():
+		}
+		b.mu.Lock()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 	if b.panics {
 		panic("boom")
 	}
@@ -123,7 +137,7 @@ func (b *bot) Complete(context.Context, core.Invocation) ([]core.Choice, error) 
 // await returns once ok holds, which may look at the bot.
 func (b *bot) await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	timeout := time.After(5 * time.Second)
+	timeout := time.After(patience)
 	for {
 		b.mu.Lock()
 		changed, done := b.changed, ok()
@@ -276,7 +290,7 @@ func set(change func(*Config)) func(*Config, *Adapter) {
 // wait returns once the fake Slack is as it should be.
 func (r *rig) wait(what string, ok func() bool) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	if err := r.slack.Wait(ctx, what, ok); err != nil {
 		r.Fatal(err)

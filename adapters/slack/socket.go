@@ -53,7 +53,7 @@ const (
 
 // taker handles one frame, and calls ack with the envelope's id once Slack need
 // not send it again.
-type taker func(ctx context.Context, frame []byte, ack func(id string))
+type taker func(frame []byte, ack func(id string))
 
 // connect keeps a socket to Slack open until ctx ends or Slack refuses for
 // good. When Slack announces that it will close one, the next is opened first.
@@ -193,7 +193,7 @@ func (a *Adapter) read(ctx context.Context, l *link, take taker) {
 				return
 			}
 		default:
-			take(ctx, frame, l.ack)
+			take(frame, l.ack)
 		}
 	}
 }
@@ -207,6 +207,7 @@ func (l *link) part(reason string) bool {
 		l.want(errRefresh)
 		return true
 	}
+	l.close() // before the next one is opened: an app may have ten
 	l.want(&disconnected{reason})
 	return false
 }

@@ -89,15 +89,15 @@ func (s *statuses) mark(w *working, at time.Time) {
 	w.set = at
 }
 
-// Working shows or takes away the status line of the thread. Outside of threads
-// Slack has none. It is always taken away on Slack's side too when it ends,
+// Working shows or takes away the status line of the thread. Outside of threads,
+// and where a thread's first message was deleted, Slack has none. It is always taken away on Slack's side too when it ends,
 // whatever is known of it here. A request that shows it goes on when ctx is
 // cancelled: Slack might set the status all the same, after the request that
 // takes it away.
 func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
 	ref := refOf(t.Thread)
 	s := a.works
-	if ref.root == "" || s.refused() {
+	if ref.root == "" || s.refused() || on && a.gone.has(ref) {
 		return nil
 	}
 	w, err := s.enter(ctx, ref)

@@ -1,10 +1,16 @@
 package slack
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"understudy/adapters/slack/slacktest"
 	"understudy/core"
@@ -19,12 +25,24 @@ func TestCasesSocket(t *testing.T) {
 			"E3": `{"envelope_id":"E3","type":"brand_new_envelope","payload":{}}`,
 			"E4": `{"envelope_id":"E4","type":"interactive","payload":{"type":"message_action","callback_id":7,"message":"what"}}`,
 			"E5": `{"envelope_id":"E5","type":"events_api","payload":{"event":{"type":"message","message":7,"blocks":"x","files":{"a":1},"channel":"D0DM"}}}`,
+			"E6": `{"envelope_id":"E6","type":"events_api","payload":{"type":"event_callback","event":{"type":"another_new_event"}}}`,
+			"E7": `{"envelope_id":"E7","type":"events_api","payload":"what"}`,
+			"E8": `{"envelope_id" : "E8", "type": `,
 		} {
 			r.slack.SendFrame(id, []byte(frame))
 		}
 		r.settled()
 		if m := r.bot.next(t, 0); m.Text != "hi" || m.ID != "1700000001.000100" {
 			t.Errorf("message is %+v", m)
+		}
+		// Each cause is counted on its own.
+		log := r.log.String()
+		for cause, times := range map[string]int{"kind of event": 2, "kind of envelope": 1, "frame": 1} {
+			if want := fmt.Sprintf(`times=%d`, times); !slices.ContainsFunc(strings.Split(log, "\n"), func(line string) bool {
+				return strings.Contains(line, "passed over") && strings.Contains(line, "cause="+quotedIfSpaced(cause)+" ") && strings.Contains(line, want)
+			}) {
+				t.Errorf("%s is not counted %d times: %s", cause, times, log)
+			}
 		}
 	})
 	t.Run("p097", func(t *testing.T) {
@@ -46,40 +64,92 @@ func TestCasesSocket(t *testing.T) {
 			t.Errorf("%d messages", n)
 		}
 	})
-	t.Run("p198", func(t *testing.T) {
-		r := start(t, slacktest.Config{AckWithin: 300 * time.Millisecond}, func(_ *Config, a *Adapter) {
-			if a != nil {
-				a.pace.settled = 0
-			}
-		})
-		r.bot.mu.Lock()
-		r.bot.slow = 2 * time.Millisecond
-		r.bot.mu.Unlock()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for n := range 1000 {
-				r.slack.SendEvent(event1(slacktest.DM, "im", fmt.Sprintf("17000%05d.000100", n), ""))
-				if n%20 == 0 {
-					r.slack.Drop()
-				}
-				if n%50 == 0 {
-					r.slack.Disconnect([]string{"warning", "refresh_requested"}[n/50%2])
-				}
-			}
-		}()
-		<-done
-		r.connected()
-		r.bot.next(t, 0)
-		began := time.Now()
-		r.cancel()
-		err := <-r.run
+	t.Run("p198", storm)
+	t.Run("p198, the end", endWithoutAListener)
+}
+
+// quotedIfSpaced is a value as the log writes it.
+func quotedIfSpaced(s string) string {
+	if strings.Contains(s, " ") {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// storm: a slow store, and Slack hangs up two hundred times while it sends five
+// times as much as is stored.
+func storm(t *testing.T) {
+	r := start(t, slacktest.Config{AckWithin: 300 * time.Millisecond}, func(_ *Config, a *Adapter) {
+		if a != nil {
+			a.pace.settled = 0 // the pauses do not grow
+		}
+	})
+	const rounds = 200
+	permits := make(chan struct{}, rounds)
+	r.bot.mu.Lock()
+	r.bot.permits = permits
+	r.bot.mu.Unlock()
+	for n := range rounds {
+		for i := range 5 {
+			r.slack.SendEvent(event1(slacktest.DM, "im", fmt.Sprintf("17000%05d.000100", 5*n+i), ""))
+		}
+		permits <- struct{}{}
+		before := r.slack.Opened()
+		switch n % 10 {
+		case 3:
+			r.slack.Disconnect("warning")
+		case 7:
+			r.slack.Disconnect("refresh_requested")
+		default:
+			r.slack.Drop()
+		}
+		r.wait("another socket", func() bool { return r.slack.Opened() > before && r.slack.Connected() > 0 })
+	}
+	r.connected()
+	r.bot.next(t, 9) // messages went on being stored
+	r.cancel()
+	select {
+	case err := <-r.run:
 		r.run <- err // for the cleanup
+	case <-time.After(patience):
+		t.Fatal("Run does not end")
+	}
+	if strings.Contains(r.log.String(), "panic") {
+		t.Errorf("log is %s", r.log)
+	}
+}
+
+// endWithoutAListener: neither a store that does not answer nor a peer that
+// reads nothing holds up the end.
+func endWithoutAListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, slacks := pair(t)
+		h := newBot()
+		h.stuck = true
+		a := fuzzed(t, h)
+		a.pace = defaultPace
+		ctx, cancel := context.WithCancel(t.Context())
+		in := newIntake(ctx, a)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			a.read(ctx, newLink(ours, a.pace), in.take)
+		}()
+		for n := range 1000 {
+			frame := fmt.Sprintf(`{"envelope_id":"E%d","type":"events_api","payload":{"event":{"type":"message","channel":"D%d","user":"U1","text":"hi","ts":"%d.000001"}}}`, n, n, n)
+			if err := slacks.WriteMessage(websocket.TextMessage, []byte(frame)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		began := time.Now()
+		cancel()
+		<-ended
+		in.wait()
+		a.loose.Wait()
+		a.names.stop()
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("the end took %s", took)
-		}
-		if strings.Contains(r.log.String(), "panic") {
-			t.Errorf("log is %s", r.log)
 		}
 	})
 }

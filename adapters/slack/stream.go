@@ -128,6 +128,7 @@ func (a *Adapter) start(ctx context.Context, p core.Post) (posted core.Posted, s
 	if failed = confirmed(ts, failed); failed == nil {
 		a.works.posted(refOf(t.Thread))
 		a.streams.put(messageRef{t.Thread.Channel, ts}, stream{sent: p.Text, started: time.Now()})
+		a.grows(p, "stream")
 		return core.Posted{ID: ts, Linked: true}, true, nil
 	}
 	e := sendError(failed)
@@ -143,6 +144,12 @@ func (a *Adapter) start(ctx context.Context, p core.Post) (posted core.Posted, s
 		a.log.Info("Slack starts no stream; the answer grows by edits", "channel", t.Thread.Channel, "error", e)
 	}
 	return core.Posted{}, false, nil
+}
+
+// grows notes how an answer is shown while it is written: who reads along sees
+// the one, and only the person who is answered the other.
+func (a *Adapter) grows(p core.Post, by string) {
+	a.log.Debug("an answer grows", "by", by, "nonce", p.Nonce, "channel", p.Target.Thread.Channel, "root", p.Target.Thread.Root)
 }
 
 // unsupported reports whether Slack said that it does not know something at all

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -79,17 +78,6 @@ func TestTrapRefusalWithoutACode(t *testing.T) {
 	}
 	if err := a.Delete(t.Context(), target, "2.0"); !sendErr(t, err).Unknown {
 		t.Errorf("deletion: %v", err)
-	}
-}
-
-// slack-go's own HTTP client waits for ever.
-func TestTrapNoTimeout(t *testing.T) {
-	a, err := New(Config{BotToken: core.NewSecret(slacktest.BotToken), AppToken: core.NewSecret(slacktest.AppToken)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := a.http.Timeout; d <= 0 || d > 30*time.Second {
-		t.Errorf("the client waits for %s", d)
 	}
 }
 

@@ -32,9 +32,9 @@ func theirs(t *testing.T, s *slacktest.Server) *slackgo.Client {
 
 // theirSocket runs slack-go's Socket Mode client and returns what it tells. It
 // is ended, and drained, with the test.
-func theirSocket(t *testing.T, s *slacktest.Server) (events <-chan socketmode.Event, ended <-chan error) {
+func theirSocket(t *testing.T, s *slacktest.Server, options ...socketmode.Option) (events <-chan socketmode.Event, ended <-chan error) {
 	t.Helper()
-	c := socketmode.New(theirs(t, s))
+	c := socketmode.New(theirs(t, s), options...)
 	ctx, cancel := context.WithCancel(t.Context())
 	told, end := make(chan socketmode.Event, 10000), make(chan error, 1)
 	done := make(chan struct{})
@@ -68,7 +68,7 @@ func theirSocket(t *testing.T, s *slacktest.Server) (events <-chan socketmode.Ev
 // await is the first event of a type.
 func await(t *testing.T, events <-chan socketmode.Event, kind socketmode.EventType) socketmode.Event {
 	t.Helper()
-	timeout := time.After(5 * time.Second)
+	timeout := time.After(patience)
 	for {
 		select {
 		case e := <-events:
@@ -108,7 +108,7 @@ func TestTrapReasonOfADisconnect(t *testing.T) {
 			if e.Request != nil && e.Request.Reason != "" {
 				t.Errorf("slack-go tells the reason now: %+v", e.Request)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("slack-go does not connect again")
 		}
 	}
@@ -180,7 +180,7 @@ func TestTrapRefusalsThatAreNotTold(t *testing.T) {
 		if err == nil {
 			t.Error("slack-go ends without a word")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("slack-go goes on")
 	}
 	for len(events) > 0 {

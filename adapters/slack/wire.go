@@ -60,6 +60,8 @@ type event struct {
 		User     string `json:"user_id"`
 		Channel  string `json:"channel_id"`
 		ThreadTS stamp  `json:"thread_ts"`
+		// ActionToken is all of it that a message has.
+		ActionToken string `json:"action_token"`
 	} `json:"assistant_thread"`
 }
 

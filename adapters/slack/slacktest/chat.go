@@ -38,7 +38,7 @@ func (s *Server) postMessage(a args) reply {
 	if wait := s.limited("chat.postMessage " + p.id); wait > 0 {
 		return reply{"error": "ratelimited", "retry": wait}
 	}
-	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root, User: BotUser, BotID: BotID, Text: a["text"], Blocks: raw(a["blocks"]), Metadata: raw(a["metadata"])}
+	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root, User: s.cfg.BotUser, BotID: s.cfg.BotID, Text: a["text"], Blocks: raw(a["blocks"]), Metadata: raw(a["metadata"])}
 	p.add(m)
 	delete(s.statuses, statusKey{p.id, a["thread_ts"]})
 	s.emit(s.event(m, p))
@@ -55,7 +55,7 @@ func (s *Server) updateMessage(a args) reply {
 	switch {
 	case m == nil || m.Deleted:
 		return failed("message_not_found")
-	case m.BotID != BotID:
+	case m.BotID != s.cfg.BotID:
 		return failed("cant_update_message")
 	case s.growing(m):
 		return failed("streaming_state_conflict")
@@ -82,7 +82,7 @@ func (s *Server) deleteMessage(a args) reply {
 	switch {
 	case m == nil || m.Deleted:
 		return failed("message_not_found")
-	case m.BotID != BotID, s.growing(m):
+	case m.BotID != s.cfg.BotID, s.growing(m):
 		return failed("cant_delete_message")
 	}
 	s.remove(p, m)

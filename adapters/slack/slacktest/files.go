@@ -116,7 +116,7 @@ func (s *Server) completeUpload(a args) reply {
 	for _, n := range named {
 		s.uploads[n.ID].shared = true
 	}
-	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root, User: BotUser, BotID: BotID, Subtype: "file_share", Text: a["initial_comment"], Files: files}
+	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root, User: s.cfg.BotUser, BotID: s.cfg.BotID, Subtype: "file_share", Text: a["initial_comment"], Files: files}
 	p.add(m)
 	delete(s.statuses, statusKey{p.id, root})
 	s.emit(s.event(m, p))

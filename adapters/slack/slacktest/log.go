@@ -52,7 +52,7 @@ func (s *Server) Calls(names ...string) []Call {
 func (s *Server) Posts(channel, root string) []Message {
 	var own []Message
 	for _, m := range s.Messages(channel) {
-		if m.BotID == BotID && m.ThreadTS == root {
+		if m.BotID == s.cfg.BotID && m.ThreadTS == root {
 			own = append(own, m)
 		}
 	}

@@ -69,7 +69,7 @@ func (s *Server) conversationMembers(a args) reply {
 	}
 	members := []string{}
 	if !p.outside {
-		members = append(members, BotUser)
+		members = append(members, s.cfg.BotUser)
 	}
 	for _, m := range p.messages {
 		if m.User != "" && !slices.Contains(members, m.User) {

@@ -3,7 +3,7 @@ package slacktest
 // authTest is auth.test. For an app of a whole organisation the team is no
 // workspace.
 func (s *Server) authTest(args) reply {
-	v := reply{"url": "https://fake.slack.invalid/", "team": "Fake", "user": "understudy", "team_id": Team, "user_id": BotUser, "bot_id": BotID, "is_enterprise_install": s.cfg.OrgWide}
+	v := reply{"url": "https://fake.slack.invalid/", "team": "Fake", "user": "understudy", "team_id": Team, "user_id": s.cfg.BotUser, "bot_id": s.cfg.BotID, "is_enterprise_install": s.cfg.OrgWide}
 	if s.cfg.Organisation != "" {
 		v["enterprise_id"] = s.cfg.Organisation
 	}
@@ -19,7 +19,7 @@ func (s *Server) Uninstall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.revoked = "account_inactive"
-	s.emit(map[string]any{"type": "tokens_revoked", "event_ts": s.stamp(), "tokens": map[string]any{"oauth": []string{}, "bot": []string{BotUser}}})
+	s.emit(map[string]any{"type": "tokens_revoked", "event_ts": s.stamp(), "tokens": map[string]any{"oauth": []string{}, "bot": []string{s.cfg.BotUser}}})
 	s.emit(map[string]any{"type": "app_uninstalled", "event_ts": s.stamp()})
 	s.touch()
 }
@@ -39,7 +39,7 @@ func (s *Server) OpenAssistant(channel, user string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.places[channel]
-	root := &Message{Channel: channel, TS: s.stamp(), User: BotUser, BotID: BotID, Subtype: "assistant_app_thread", Text: "New Assistant Thread"}
+	root := &Message{Channel: channel, TS: s.stamp(), User: s.cfg.BotUser, BotID: s.cfg.BotID, Subtype: "assistant_app_thread", Text: "New Assistant Thread"}
 	root.ThreadTS = root.TS
 	p.add(root)
 	s.emit(map[string]any{"type": "assistant_thread_started", "event_ts": s.stamp(), "assistant_thread": map[string]any{

@@ -121,7 +121,7 @@ func (s *Server) respond(h *hook, v response) {
 		m.Text, m.Blocks = v.Text, v.Blocks
 		s.emitChange(p, m, before, false)
 	case v.Type == "in_channel" && !v.Replaces && p != nil:
-		m = &Message{Channel: p.id, TS: s.stamp(), ThreadTS: v.Root, User: BotUser, BotID: BotID, Text: v.Text, Blocks: v.Blocks}
+		m = &Message{Channel: p.id, TS: s.stamp(), ThreadTS: v.Root, User: s.cfg.BotUser, BotID: s.cfg.BotID, Text: v.Text, Blocks: v.Blocks}
 		p.add(m)
 		s.emit(s.event(m, p))
 	}

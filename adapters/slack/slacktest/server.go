@@ -57,6 +57,8 @@ const (
 type Config struct {
 	// BotToken and AppToken are the tokens that are accepted.
 	BotToken, AppToken string
+	// BotUser and BotID are who the bot is there; the constants if empty.
+	BotUser, BotID string
 	// SigningSecret signs what is sent over HTTP.
 	SigningSecret string
 	// RetryAfter are the times after which an event is sent again over HTTP: at
@@ -133,6 +135,7 @@ func New(cfg Config) *Server {
 	if cfg.AppToken == "" {
 		cfg.AppToken = AppToken
 	}
+	cfg.BotUser, cfg.BotID = either(cfg.BotUser, BotUser), either(cfg.BotID, BotID)
 	if cfg.SigningSecret == "" {
 		cfg.SigningSecret = SigningSecret
 	}
@@ -172,7 +175,7 @@ func New(cfg Config) *Server {
 
 // settle makes the people and places that every server knows.
 func (s *Server) settle() {
-	s.AddPerson(Person{ID: BotUser, Name: "understudy", Bot: true, BotID: BotID})
+	s.AddPerson(Person{ID: s.cfg.BotUser, Name: "understudy", Bot: true, BotID: s.cfg.BotID})
 	s.AddPerson(Person{ID: User, Name: "Ann"})
 	s.AddPerson(Person{ID: OtherUser, Name: "Ben"})
 	s.AddPerson(Person{ID: OtherBot, Name: "alerts", Bot: true, BotID: "B0ALERT"})

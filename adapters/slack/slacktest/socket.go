@@ -70,7 +70,7 @@ func (s *Server) wrap(event any) map[string]any {
 		"type": "event_callback", "team_id": team, "context_team_id": team, "api_app_id": App,
 		"event_id": s.id("Ev"), "event_time": time.Now().Unix(), "event": event, "is_ext_shared_channel": shared,
 	}
-	authorization := map[string]any{"team_id": team, "user_id": BotUser, "is_bot": true, "enterprise_id": nil, "is_enterprise_install": s.cfg.OrgWide}
+	authorization := map[string]any{"team_id": team, "user_id": s.cfg.BotUser, "is_bot": true, "enterprise_id": nil, "is_enterprise_install": s.cfg.OrgWide}
 	if s.cfg.Organisation != "" {
 		v["enterprise_id"], v["context_enterprise_id"], authorization["enterprise_id"] = s.cfg.Organisation, s.cfg.Organisation, s.cfg.Organisation
 	}

@@ -71,7 +71,7 @@ func (s *Server) startStream(a args) reply {
 	case units(streamText(a)) > maxStreamText:
 		return failed("msg_too_long")
 	}
-	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root.TS, User: BotUser, BotID: BotID, Text: streamText(a)}
+	m := &Message{Channel: p.id, TS: s.stamp(), ThreadTS: root.TS, User: s.cfg.BotUser, BotID: s.cfg.BotID, Text: streamText(a)}
 	p.add(m)
 	s.streams[messageKey{p.id, m.TS}] = &stream{until: s.now().Add(streamLife)}
 	delete(s.statuses, statusKey{p.id, root.TS})
@@ -133,7 +133,7 @@ func (s *Server) streamed(a args) (*place, *Message, reply) {
 	switch {
 	case m == nil || m.Deleted:
 		return nil, nil, failed("message_not_found")
-	case m.BotID != BotID:
+	case m.BotID != s.cfg.BotID:
 		return nil, nil, failed("message_not_owned_by_app")
 	case !s.growing(m):
 		return nil, nil, failed("message_not_in_streaming_state")

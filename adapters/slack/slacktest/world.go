@@ -158,7 +158,7 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 	if !p.outside && (o.Only == "" || o.Only == "message") {
 		events = append(events, ev)
 	}
-	if strings.Contains(text, "<@"+BotUser+">") && p.kind != "im" && (o.Only == "" || o.Only == "app_mention") {
+	if strings.Contains(text, "<@"+s.cfg.BotUser+">") && p.kind != "im" && (o.Only == "" || o.Only == "app_mention") {
 		events = append(events, mention(ev))
 	}
 	if o.MentionFirst {
