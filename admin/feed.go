@@ -70,6 +70,10 @@ type Config struct {
 
 // Feed shows events to operators. Its methods are safe for concurrent use.
 type Feed struct {
+	// Hide takes the credentials that are known out of a text; nil takes none. It
+	// is set before the first alert.
+	Hide func(string) string
+
 	now  func() time.Time
 	wake chan struct{}
 
@@ -96,6 +100,9 @@ func New(now func() time.Time) *Feed {
 // passed over.
 func (f *Feed) Hear(a core.Alert) {
 	now := f.now()
+	if f.Hide != nil {
+		a.Text = f.Hide(a.Text)
+	}
 	a.Text = tidy(a.Text)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"understudy/core"
 	"understudy/core/delivery"
+	"understudy/core/rescue"
 )
 
 const (
@@ -116,7 +117,8 @@ func (w *worker) next() (*incident, time.Duration) {
 }
 
 // send brings the message of an incident up to date.
-func (w *worker) send(ctx context.Context, i *incident) error {
+func (w *worker) send(ctx context.Context, i *incident) (err error) {
+	defer rescue.Error(&err, w.c.Log, "telling operators")
 	w.mu.Lock()
 	row, shown := i.row, i.shown
 	thread, ok := w.c.Channel()

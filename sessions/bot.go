@@ -32,6 +32,7 @@ import (
 	"understudy/core"
 	"understudy/core/delivery"
 	"understudy/core/failover"
+	"understudy/core/rescue"
 )
 
 // Config is what a [Bot] works with; all fields but those with a default named
@@ -213,6 +214,7 @@ func (b *Bot) spawn(f func()) {
 			defer b.mu.Unlock()
 			b.less()
 		}()
+		defer rescue.Panic(b.Log, "the work of the bot")
 		f()
 	})
 }

@@ -84,7 +84,10 @@ func (b *Bot) runCommand(in Inbound, c core.Command, args string, dropped ...str
 		return tx.Queue(rows...)
 	}
 	var rows []delivery.Row
-	_, err := b.execute(b.base, in.Session, placeOf(in.Message), inv, func(tx Tx, r core.Reply) { rows = reply(tx, r) }, func() { b.Sender.Send(rows...) })
+	err := b.guard("a command panicked", id, func() error {
+		_, err := b.execute(b.base, in.Session, placeOf(in.Message), inv, func(tx Tx, r core.Reply) { rows = reply(tx, r) }, func() { b.Sender.Send(rows...) })
+		return err
+	})
 	if err != nil && b.base.Err() == nil {
 		b.Log.Error("a command failed; its message stays in the inbox", "command", c.Name, "session", in.Session.String(), "err", err)
 	}

@@ -177,7 +177,7 @@ func (b *Bot) work(key core.Key, l *lane) {
 		l.running, l.place = run, nil
 		b.mu.Unlock()
 
-		b.turn(ctx, in.Inbound, run)
+		_ = b.guard("a turn panicked", in.Key, func() error { b.turn(ctx, in.Inbound, run); return nil })
 
 		b.mu.Lock()
 		l.running = nil

@@ -11,6 +11,7 @@ import (
 
 	"understudy/core"
 	"understudy/core/delivery"
+	"understudy/core/rescue"
 )
 
 const (
@@ -249,6 +250,13 @@ func (b *Bot) watchGuests() {
 func (b *Bot) lookAfterGuests() (again bool) {
 	b.knocking.Lock()
 	defer b.knocking.Unlock()
+	// After a mistake it is for the next knock to begin anew.
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.watching = again
+	}()
+	defer rescue.Panic(b.Log, "looking after those who ask")
 	ctx, now := context.WithoutCancel(b.base), b.Now()
 	all, err := b.Store.Guests(ctx)
 	if err != nil {
@@ -265,9 +273,6 @@ func (b *Bot) lookAfterGuests() (again bool) {
 			b.welcome(g)
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.watching = again
 	return again
 }
 

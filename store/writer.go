@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+
+	"understudy/core/rescue"
 )
 
 // maxBatch bounds how many changes share a transaction, and so how long the
@@ -86,6 +88,7 @@ func (s *Store) write(ctx context.Context, op string, run func(*conn) error) err
 // loop is the writer.
 func (s *Store) loop() {
 	defer close(s.stopped)
+	defer rescue.Panic(s.log, "writing into the store")
 	for {
 		select {
 		case w := <-s.writes:

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 // intents are what the bot needs to hear: guilds and their threads, messages
@@ -115,7 +116,8 @@ func (r *run) runShards(ctx context.Context, count int) error {
 	r.stand.split(count)
 	group, ctx := errgroup.WithContext(ctx)
 	for id := range count {
-		group.Go(func() error {
+		group.Go(func() (err error) {
+			defer rescue.Error(&err, r.log, "a shard")
 			s := &shard{run: r, id: id, count: count}
 			return s.keep(ctx)
 		})

@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"sync"
 
@@ -84,7 +85,7 @@ func (r *run) wait() {
 func (r *run) survive(what string) {
 	if p := recover(); p != nil {
 		r.log.Error("a mistake of this program while handling an event of Discord; please report it",
-			"event", what, "panic", p, "stack", string(debug.Stack()))
+			"event", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"understudy/core/rescue"
 )
 
 const (
@@ -95,6 +97,7 @@ func (s *shard) connection(ctx context.Context) error {
 	l := &link{shard: s, done: done, conn: conn, ctx: here, cancel: cancel, send: writer(conn)}
 	l.acked.Store(true)
 	l.work.Go(func() {
+		defer rescue.Panic(s.log, "hanging up on Discord")
 		<-here.Done()
 		hangUp(conn, ctx.Err() != nil)
 	})
@@ -211,7 +214,8 @@ func hangUp(conn *websocket.Conn, goodbye bool) {
 }
 
 // read takes what Discord sends until the connection ends.
-func (l *link) read() error {
+func (l *link) read() (err error) {
+	defer rescue.Error(&err, l.log, "the connection to Discord")
 	for {
 		if !l.greeted.Load() {
 			_ = l.conn.SetReadDeadline(time.Now().Add(l.pace.open)) // it has no way to fail
@@ -289,7 +293,10 @@ func (l *link) hello(raw json.RawMessage) error {
 	}
 	if !l.beating {
 		l.beating = true
-		l.work.Go(func() { l.heartbeats(every) })
+		l.work.Go(func() {
+			defer rescue.Panic(l.log, "the heartbeats to Discord") // which hangs up without them
+			l.heartbeats(every)
+		})
 	}
 	token := l.config.Token.Reveal()
 	if l.session != "" {

@@ -8,6 +8,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 const (
@@ -89,6 +90,7 @@ func (a *Adapter) entitle(ctx context.Context, t core.Thread, text string) {
 // aside does what nobody waits for and nothing depends on.
 func (a *Adapter) aside(ctx context.Context, failed string, t core.Thread, do func(context.Context) error) {
 	a.loose.Go(func() {
+		defer rescue.Panic(a.log, failed)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), assistantTimeout)
 		defer cancel()
 		if err := do(ctx); err != nil {

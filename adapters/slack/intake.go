@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"regexp"
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"understudy/core/rescue"
 )
 
 const (
@@ -54,11 +57,17 @@ func newIntake(ctx context.Context, a *Adapter) *intake {
 		in.lanes[i] = lane
 		in.running.Go(func() {
 			for job := range lane {
-				job()
+				in.do(job)
 			}
 		})
 	}
 	return in
+}
+
+// do runs a job of a lane, which goes on whatever happens.
+func (in *intake) do(job func()) {
+	defer rescue.Panic(in.a.log, "a message of Slack")
+	job()
 }
 
 // wait ends the intake once its context has ended, and returns when everything
@@ -163,7 +172,7 @@ func (in *intake) interactive(ctx context.Context, e envelope, ack func()) {
 // settled: sent again, it would do the same.
 func (in *intake) survive(what string, done settle) {
 	if v := recover(); v != nil {
-		in.a.log.Error("an event could not be handled", "event", what, "panic", v, "stack", string(debug.Stack()))
+		in.a.log.Error("an event could not be handled", "event", what, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 		done(nil)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"understudy/core/rescue"
 )
 
 const (
@@ -111,7 +113,8 @@ func (n *names) entry(k nameKey) *name {
 }
 
 // fetchPerson asks Slack who somebody is.
-func (a *Adapter) fetchPerson(ctx context.Context, user string) (person, error) {
+func (a *Adapter) fetchPerson(ctx context.Context, user string) (_ person, err error) {
+	defer rescue.Error(&err, a.log, "asking for a name")
 	u, err := a.api.GetUserInfoContext(ctx, user)
 	if err != nil {
 		a.log.Debug("a name is not known", "user", user, "error", clean(err))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 // rules say who may talk in shared places; see [Config].
@@ -238,6 +239,7 @@ func (a *Adapter) knock(ctx context.Context, m core.Message) error {
 		return err
 	}
 	a.loose.Go(func() {
+		defer rescue.Panic(a.log, "answering a stranger")
 		// The message is settled; the text may take its time.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), knockTimeout)
 		defer cancel()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 // The bounds of what is read after a gap.
@@ -124,7 +125,10 @@ func (a *Adapter) listening(ctx context.Context) {
 	for _, t := range places {
 		in.hold(t.Key())
 	}
-	a.loose.Go(func() { a.catchUp(ctx, in, places, since) })
+	a.loose.Go(func() {
+		defer rescue.Panic(a.log, "reading what was said meanwhile")
+		a.catchUp(ctx, in, places, since)
+	})
 }
 
 // catchUp reads conversations and takes what was said as if it had just come.

@@ -45,6 +45,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 // Adapter is one Slack account. It is a [core.Platform], a [core.Finder], a
@@ -173,7 +174,10 @@ func (a *Adapter) serve(ctx context.Context) error {
 	defer in.wait()
 	a.intake.Store(in)
 	defer a.intake.Store(nil)
-	a.loose.Go(func() { a.audits(ctx) })
+	a.loose.Go(func() {
+		defer rescue.Panic(a.log, "looking for direct messages that Slack did not tell of")
+		a.audits(ctx)
+	})
 	if a.cfg.AppToken.Set() {
 		return a.connect(ctx, in.take)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"understudy/core/rescue"
 )
 
 // pace is how hard the adapter tries to reach Slack.
@@ -66,7 +68,11 @@ func (a *Adapter) connect(ctx context.Context, take taker) error {
 		started := time.Now()
 		l, err := a.dial(ctx)
 		if err == nil {
-			links.Go(func() { a.read(ctx, l, take) })
+			links.Go(func() {
+				defer l.want(rescue.Err) // unless it has said why another one is wanted
+				defer rescue.Panic(a.log, "reading the socket to Slack")
+				a.read(ctx, l, take)
+			})
 			err = l.wait()
 		}
 		if ctx.Err() != nil {

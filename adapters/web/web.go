@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -23,6 +24,7 @@ type Config struct {
 	Addr string // host:port; port 0 chooses a free one
 	// Ready gives what is not ready, as "part: reason"; none means ready.
 	Ready func(context.Context) []string
+	Log   *slog.Logger // hears of requests that could not be answered; nil is the standard log
 }
 
 // Server is a listening server.
@@ -50,7 +52,11 @@ func Listen(c Config) (*Server, error) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintln(w, strings.Join(missing, "\n"))
 	})
-	return &Server{ln: ln, http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}, nil
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	if c.Log != nil {
+		srv.ErrorLog = slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn)
+	}
+	return &Server{ln: ln, http: srv}, nil
 }
 
 // Addr is the address in use.

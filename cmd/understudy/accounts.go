@@ -13,6 +13,7 @@ import (
 	"understudy/adapters/discord"
 	"understudy/adapters/slack"
 	"understudy/core"
+	"understudy/core/rescue"
 	"understudy/sessions"
 )
 
@@ -33,6 +34,12 @@ func (a *account) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fatal = err
+}
+
+// answer runs the account.
+func (a *account) answer(ctx context.Context, h core.Handler, log *slog.Logger) (err error) {
+	defer rescue.Error(&err, log, "the account of "+a.name)
+	return a.run(ctx, h)
 }
 
 // state says what is wrong, or "".
@@ -132,7 +139,8 @@ func overHTTP(addr string, h http.Handler, run func(context.Context, core.Handle
 		return nil, fmt.Errorf("the address %s for Slack cannot be used: %w; set UNDERSTUDY_SLACK_HTTP to another one", addr, err)
 	}
 	log.Info("waiting for requests of Slack", "addr", ln.Addr().String())
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	return func(ctx context.Context, handler core.Handler) error {
 		ctx, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
@@ -140,10 +148,12 @@ func overHTTP(addr string, h http.Handler, run func(context.Context, core.Handle
 		defer cancel()
 		served := make(chan error, 1)
 		wg.Go(func() {
+			defer cancel()
+			defer rescue.Panic(log, "the address for Slack's requests")
 			served <- srv.Serve(ln)
-			cancel()
 		})
 		wg.Go(func() {
+			defer rescue.Panic(log, "closing the address for Slack's requests")
 			<-ctx.Done()
 			late, done := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 			defer done()

@@ -21,7 +21,7 @@ func authCommand(ctx context.Context, c console, args []string) error {
 	if f.NArg() != 1 {
 		return misuse("name one profile, for example anthropic:env")
 	}
-	_, st, err := openKept(ctx, *configPath)
+	_, st, err := openKept(ctx, c, *configPath)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func chatCommand(ctx context.Context, c console, args []string) error {
 	case !(fl.speed >= 0.001 && fl.speed <= 1e6):
 		return misuse("--speed is %v; write a number from 0.001 to 1000000", fl.speed)
 	}
-	s, err := load(fl.config)
+	s, err := loadFor(c, fl.config)
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	}
 	stage := &stage{}
 	transport := llm.NewTransport(nil, s.config.Timeouts.request())
+	transport.Veil = c.veil()
 	defer transport.CloseIdle()
 	h, err := build(parts{
 		config: s.config, store: st, platform: func(t core.Thread) (core.Platform, bool) { return stage, t.Platform == "terminal" },

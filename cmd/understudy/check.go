@@ -59,7 +59,7 @@ func check(ctx context.Context, c console, args []string) error {
 	if err := parseAlone(f, args); err != nil {
 		return err
 	}
-	s, err := load(*configPath)
+	s, err := loadFor(c, *configPath)
 	if err != nil {
 		return err
 	}

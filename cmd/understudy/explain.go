@@ -45,7 +45,7 @@ func explain(ctx context.Context, c console, args []string) error {
 	if (f.NArg() == 1) == (len(faults) > 0) {
 		return misuse("name a turn, or say what fails: understudy explain --if anthropic=overloaded,openai=429")
 	}
-	s, err := load(*configPath)
+	s, err := loadFor(c, *configPath)
 	if err != nil {
 		return err
 	}

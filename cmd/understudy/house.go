@@ -13,6 +13,7 @@ import (
 	"understudy/core/delivery"
 	"understudy/core/failover"
 	"understudy/core/llm"
+	"understudy/core/rescue"
 	"understudy/core/tool"
 	"understudy/sessions"
 )
@@ -153,9 +154,13 @@ func (h *house) open(ctx context.Context) error {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	h.cancel, h.done = cancel, make(chan error, 1)
 	fed := make(chan struct{})
-	go func() { h.runFeed(run); close(fed) }()
 	go func() {
-		err := h.sender.Run(run)
+		defer close(fed)
+		defer rescue.Panic(h.parts.log, "telling operators")
+		h.runFeed(run)
+	}()
+	go func() {
+		err := h.send(run)
 		<-fed
 		h.done <- err
 	}()
@@ -164,6 +169,12 @@ func (h *house) open(ctx context.Context) error {
 		return errors.Join(err, h.end())
 	}
 	return nil
+}
+
+// send runs the sender.
+func (h *house) send(ctx context.Context) (err error) {
+	defer rescue.Error(&err, h.parts.log, "sending posts")
+	return h.sender.Run(ctx)
 }
 
 // takeUp reads what is to be sent, and mends what is known about profiles.

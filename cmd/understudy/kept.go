@@ -54,8 +54,8 @@ func (s *setup) openStore(ctx context.Context, path string, exclusive bool) (*st
 
 // openKept loads the settings and opens the store that a bot with them has made
 // already, beside a bot that may run.
-func openKept(ctx context.Context, configPath string) (*setup, *store.Store, error) {
-	s, err := load(configPath)
+func openKept(ctx context.Context, c console, configPath string) (*setup, *store.Store, error) {
+	s, err := loadFor(c, configPath)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -43,15 +43,20 @@ var subcommands = map[string]func(context.Context, console, []string) error{
 
 func main() {
 	log.SetFlags(0)
+	veil := newVeil()
 	// Where a library speaks by itself, it is heard through the same veil.
-	log.SetOutput(&veiledWriter{os.Stderr, llm.NewVeil(secretsInEnv()...)})
-	os.Exit(run(context.Background(), console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+	log.SetOutput(maskedWriter{&veiledWriter{os.Stderr, veil}})
+	os.Exit(runBehind(context.Background(), console{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:], veil))
 }
 
 // run runs a command line and returns the exit code. Nothing that it writes shows
 // a credential of this process.
 func run(ctx context.Context, c console, args []string) (code int) {
-	veil := llm.NewVeil(secretsInEnv()...)
+	return runBehind(ctx, c, args, newVeil())
+}
+
+// runBehind is run behind a veil that others look through, too.
+func runBehind(ctx context.Context, c console, args []string, veil *llm.Veil) (code int) {
 	name := "help"
 	if len(args) > 0 {
 		name, args = args[0], args[1:]

@@ -35,7 +35,7 @@ func pairingCommand(ctx context.Context, c console, args []string) error {
 	if f.NArg() != names {
 		return misuse("%s", pairingUsage)
 	}
-	_, st, err := openKept(ctx, *configPath)
+	_, st, err := openKept(ctx, c, *configPath)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"understudy/core"
 	"understudy/core/llm"
 	"understudy/core/llm/script"
+	"understudy/core/rescue"
 )
 
 // runBot is "understudy run".
@@ -26,7 +27,7 @@ func runBot(ctx context.Context, c console, args []string) error {
 	if err := parseAlone(f, args); err != nil {
 		return err
 	}
-	s, err := load(*configPath)
+	s, err := loadFor(c, *configPath)
 	if err != nil {
 		return err
 	}
@@ -43,6 +44,7 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	log := logger(c.err, s.env.Log, s.env.LogFormat)
 	s.log = log
 	transport := llm.NewTransport(nil, s.config.Timeouts.request())
+	transport.Veil = c.veil()
 	defer transport.CloseIdle()
 	transcribe, err := s.transcriber(transport)
 	if err != nil {
@@ -50,13 +52,20 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	}
 	var kept atomic.Pointer[watchedStore]
 	feed := admin.New(nil)
+	feed.Hide = c.hide
 	accounts, platforms, err := s.accounts(outside{log: log, alert: feed.Hear, seen: func(ctx context.Context, platform string) (core.Seen, error) {
 		return seen(ctx, kept.Load(), platform)
 	}})
 	if err != nil {
 		return misuse("%v", err)
 	}
-	addr, hangUp, err := s.listen(log, func(ctx context.Context) []string { return unready(ctx, kept.Load(), accounts) })
+	addr, hangUp, err := s.listen(log, func(ctx context.Context) []string {
+		list := unready(ctx, kept.Load(), accounts)
+		for i, text := range list {
+			list[i] = c.hide(llm.Mask(text))
+		}
+		return list
+	})
 	if err != nil {
 		return s.whyNot(ctx, err)
 	}
@@ -87,7 +96,10 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	}
 	tidying, stopTidying := context.WithCancel(ctx)
 	var tidied sync.WaitGroup
-	tidied.Go(func() { s.config.Retention.tidy(tidying, kept.Load(), log) })
+	tidied.Go(func() {
+		defer rescue.Panic(log, "removing what is too old")
+		s.config.Retention.tidy(tidying, kept.Load(), log)
+	})
 	err = live(ctx, h, accounts, log)
 	stopTidying()
 	tidied.Wait()
@@ -113,13 +125,14 @@ func (s *setup) listen(log *slog.Logger, ready func(context.Context) []string) (
 	if s.env.HTTP == "" {
 		return "", func() {}, nil
 	}
-	srv, err := web.Listen(web.Config{Addr: string(s.env.HTTP), Ready: ready})
+	srv, err := web.Listen(web.Config{Addr: string(s.env.HTTP), Ready: ready, Log: log})
 	if err != nil {
 		return "", nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		defer rescue.Panic(log, "the health address")
 		if err := srv.Run(ctx); err != nil {
 			log.Error("the health address is gone", "err", err)
 		}
@@ -137,7 +150,7 @@ func live(ctx context.Context, h *house, accounts []*account, log *slog.Logger) 
 	ended := make(chan *account, len(accounts))
 	for _, a := range accounts {
 		wg.Go(func() {
-			err := a.run(ctx, h.bot)
+			err := a.answer(ctx, h.bot, log)
 			if err == nil && ctx.Err() == nil {
 				err = errors.New("it ended by itself")
 			}

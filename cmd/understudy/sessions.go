@@ -50,7 +50,7 @@ func sessionsCommand(ctx context.Context, c console, args []string) error {
 	if format != "" && format != "json" && format != "markdown" {
 		return misuse("found the format %q; want json or markdown", format)
 	}
-	s, st, err := openKept(ctx, *configPath)
+	s, st, err := openKept(ctx, c, *configPath)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func storeCommand(ctx context.Context, c console, args []string) error {
 	if f.NArg() > 1 || f.NArg() == 1 && args[0] != "backup" {
 		return misuse("%q is one word too many; %s", f.Arg(f.NArg()-1), storeUsage)
 	}
-	s, err := load(*configPath)
+	s, err := loadFor(c, *configPath)
 	if err != nil {
 		return err
 	}

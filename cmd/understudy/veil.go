@@ -30,6 +30,17 @@ func (w *veiledWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// maskedWriter hides what looks like a credential.
+type maskedWriter struct{ io.Writer }
+
+// Write reports len(p) also where less was written in its place.
+func (w maskedWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, llm.Mask(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // veiled is the console of a command with the credentials of this process
 // hidden in both outputs.
 func veiled(c console, veil *llm.Veil) console {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 const (
@@ -55,8 +56,10 @@ func (s *Sender) deliver(ctx context.Context, key string, r Row) {
 }
 
 // attempt makes one try at bringing the row forward. A nil error means that it
-// came forward, not that all of it is sent.
-func (s *Sender) attempt(ctx context.Context, r *Row) error {
+// came forward, not that all of it is sent. After a mistake of the platform's
+// adapter nobody knows what has happened.
+func (s *Sender) attempt(ctx context.Context, r *Row) (err error) {
+	defer rescue.Error(&err, s.c.Log, "sending a post")
 	p, err := s.platform(r.Post.Target.Thread)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 // background is the context of previews: they end with their turn, through
@@ -31,6 +32,7 @@ var errLater = errors.New("not yet")
 // stream shows the answer while it grows.
 func (w *Writer) stream() {
 	defer close(w.done)
+	defer rescue.Panic(w.s.c.Log, "showing an answer while it grows")
 	for {
 		var due <-chan time.Time
 		switch wait, ok := w.due(); {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 // Config is what a Sender works with. Store and Platform are needed.
@@ -175,6 +176,30 @@ func (s *Sender) Flush(ctx context.Context) error {
 
 // work sends the rows of one lane until there are none.
 func (s *Sender) work(ctx context.Context, key string) {
+	sent := false
+	defer func() {
+		if !sent {
+			s.abandon(key)
+		}
+	}()
+	defer rescue.Panic(s.c.Log, "sending the posts of a conversation")
+	s.sendAll(ctx, key)
+	sent = true
+}
+
+// abandon closes a lane in which something went wrong. Its rows are for the next
+// start, new ones get a lane of their own.
+func (s *Sender) abandon(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lanes, key)
+	if len(s.lanes) == 0 && !s.ended {
+		close(s.idle)
+		s.idle = make(chan struct{})
+	}
+}
+
+func (s *Sender) sendAll(ctx context.Context, key string) {
 	for ctx.Err() == nil {
 		r, ok := s.next(key)
 		if !ok {

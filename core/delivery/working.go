@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/rescue"
 )
 
 const (
@@ -98,6 +99,7 @@ func (s *Sender) keepWorking(t core.Target, w, before *typing) {
 // indicate is one request. The platform's error only matters to those who look
 // for it: the indicator is no promise.
 func (s *Sender) indicate(ctx context.Context, t core.Target, on bool, limit time.Duration) {
+	defer rescue.Panic(s.c.Log, "the typing indicator")
 	p, err := s.platform(t.Thread)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, limit)

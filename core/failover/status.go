@@ -3,6 +3,8 @@ package failover
 import (
 	"context"
 	"time"
+
+	"understudy/core/rescue"
 )
 
 // Output tells that assistant output has begun: a status notice that is due
@@ -32,6 +34,7 @@ func (t *Turn) armStatus() {
 	}
 	t.status.armed, t.status.due = true, due
 	t.wg.Go(func() {
+		defer rescue.Panic(t.e.Log, "the status notice of a turn")
 		if d := due.Sub(t.e.Now()); d > 0 {
 			select {
 			case <-t.ctx.Done():
@@ -63,7 +66,10 @@ func (t *Turn) resumeStatus() {
 	due := t.status.armed && !t.status.suspended && !t.status.sent && !t.e.Now().Before(t.status.due)
 	t.mu.Unlock()
 	if due {
-		t.wg.Go(t.sendStatus)
+		t.wg.Go(func() {
+			defer rescue.Panic(t.e.Log, "the status notice of a turn")
+			t.sendStatus()
+		})
 	}
 }
 

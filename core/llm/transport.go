@@ -66,6 +66,11 @@ var (
 // connections, so that one value serves the whole program; it is safe for
 // concurrent use. A client takes one [Attempt] from it for each call.
 type Transport struct {
+	// Veil hides the credentials of the whole program in what providers say, also
+	// those that a request did not go out with. Nil hides none. It is set before
+	// the first request.
+	Veil *Veil
+
 	base   http.RoundTripper
 	limits Timeouts
 }
@@ -239,7 +244,13 @@ func (a *Attempt) Failure(ctx context.Context, err error) Failure {
 
 // Hide blanks the attempt's secrets out of b, in whatever form they come back.
 func (a *Attempt) Hide(b []byte) []byte {
-	if len(a.secrets) == 0 || len(b) == 0 {
+	if len(b) == 0 {
+		return b
+	}
+	if a.t.Veil != nil {
+		b = []byte(a.t.Veil.Hide(string(b)))
+	}
+	if len(a.secrets) == 0 {
 		return b
 	}
 	if a.veil == nil {

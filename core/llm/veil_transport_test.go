@@ -1,0 +1,39 @@
+package llm
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// answering is a network of one answer.
+type answering func(*http.Request) *http.Response
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
+
+// What a provider says of a credential that the request did not go out with is
+// hidden as well, in its body and its headers.
+func TestAnAttemptHidesWhatTheProgramKnows(t *testing.T) {
+	const own, other = "the key of this request", "the key of somebody else"
+	tr := NewTransport(answering(func(*http.Request) *http.Response {
+		return &http.Response{StatusCode: 401, Header: http.Header{"X-Said": {own + other}}, Body: http.NoBody}
+	}), Timeouts{})
+	tr.Veil = NewVeil(other)
+	for _, secrets := range [][]string{nil, {own}} {
+		a := tr.Attempt(secrets...)
+		req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.RoundTrip(req); err != nil {
+			t.Fatal(err)
+		}
+		f := a.Failure(t.Context(), nil)
+		for _, text := range []string{f.Header.Get("X-Said"), string(a.Hide([]byte("wrong: " + other)))} {
+			if strings.Contains(text, "somebody else") || !strings.Contains(text, masked) {
+				t.Errorf("with %q it keeps %q", secrets, text)
+			}
+		}
+		a.Close()
+	}
+}
