@@ -34,7 +34,7 @@ func (t *turn) begin(ctx context.Context) error {
 		return &plainError{noModelText}
 	}
 	if t.set.Override == (llm.Ref{}) {
-		if why := t.set.impossible(sess.Choice); why != "" {
+		if why := t.set.impossible(key.Agent, sess.Choice); why != "" {
 			// Told, and dropped, in the commit that ends the turn. The message
 			// is to be sent again, so it is no part of the conversation.
 			t.drops = true

@@ -31,11 +31,11 @@ func (s *Settings) resolve(agent string, c Choice) selected {
 }
 
 // impossible says why a stored choice cannot be followed, or "".
-func (s *Settings) impossible(c Choice) string {
+func (s *Settings) impossible(agent string, c Choice) string {
 	if c.Model == (llm.Ref{}) || c.Source == failover.FromAuto {
 		return ""
 	}
-	if why, ok := s.allowed(c.Model); !ok {
+	if why, ok := s.allowed(agent, c.Model); !ok {
 		return why
 	}
 	return ""

@@ -209,13 +209,46 @@ func TestAdminsChoose(t *testing.T) {
 	})
 }
 
+// What people may pick can differ by agent; the key that refuses is named.
+func TestPicksOfAnAgent(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.set.Allow = []string{"a/*"}
+		h.set.Bind = func(m core.Message) string {
+			return map[string]string{"t1": "main", "t2": "coder", "t3": "free"}[m.Thread().Channel]
+		}
+		coder, free := h.agent, h.agent
+		coder.Picks = sessions.Picks{Key: "agents.entries.coder.modelPolicy.allow", Models: []string{"c/m3"}}
+		free.Picks = sessions.Picks{Key: "agents.entries.free.modelPolicy.allow"}
+		h.more = map[string]sessions.Agent{"coder": coder, "free": free}
+		h.open()
+		for _, c := range []struct{ thread, model, says string }{
+			{"t1", "a/m1", "This thread now uses a/m1."},
+			{"t1", "c/m3", "c/m3 cannot be chosen here: modelPolicy.allow does not list it."},
+			{"t2", "c/m3", "This thread now uses c/m3."},
+			{"t2", "cheap", "This thread now uses c/m3."},
+			{"t2", "a/m1", "a/m1 cannot be chosen here: agents.entries.coder.modelPolicy.allow does not list it."},
+			{"t3", "b/m2", "This thread now uses b/m2."},
+		} {
+			if r := h.command(c.thread, "model "+c.model, "ann"); !strings.HasPrefix(r.Text, c.says) {
+				t.Errorf("%s in %s: %s", c.model, c.thread, r.Text)
+			}
+		}
+		list, err := h.bot.Complete(context.Background(), core.Invocation{Name: "model", Target: core.Target{Thread: thread("t2")}})
+		if err != nil || len(list) != 3 || list[0].Value != "c/m3" {
+			t.Errorf("/model in t2 completes to %+v (%v)", list, err)
+		}
+	})
+}
+
 func TestComplete(t *testing.T) {
 	inHouse(t, func(h *house) {
+		h.set.Aliases["forbidden"] = ref("b/m2")
 		h.set.Allow = []string{"a/*", "c/m3"}
 		h.open()
 		for _, c := range []struct{ name, word, want string }{
 			{"model", "", "a/m1, c/m3, cheap, default"},
 			{"model", "M", "a/m1, c/m3, cheap"}, // the alias stands for c/m3
+			{"model", "forbidden", ""},          // it stands for b/m2
 			{"model", "che", "cheap"},
 			{"model", "b/", ""},
 			{"status", "w", "why"},

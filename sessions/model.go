@@ -48,7 +48,7 @@ func (c *call) parseChoice(args string) (func(Choice) Choice, string, error) {
 		if !ok {
 			return nil, unknownModelText(name, c.set.Nearest(name, 3)), nil
 		}
-		if why, ok := c.set.allowed(r); !ok {
+		if why, ok := c.set.allowed(c.key.Agent, r); !ok {
 			return nil, refusedModelText(r, why, c.set.Nearest(name, 3)), nil
 		}
 		ref = r
@@ -186,12 +186,14 @@ func (b *Bot) Complete(ctx context.Context, inv core.Invocation) ([]core.Choice,
 	set := b.Settings()
 	var all []core.Choice
 	if inv.Name == "model" {
-		for _, r := range set.Offered {
-			if _, ok := set.allowed(r); ok {
-				all = append(all, core.Choice{Label: r.String(), Value: r.String()})
-			}
+		agent := set.agentOf(core.Message{Author: inv.Author, Target: inv.Target})
+		for _, r := range set.pickable(agent) {
+			all = append(all, core.Choice{Label: r.String(), Value: r.String()})
 		}
 		for _, a := range sortedKeys(set.Aliases) {
+			if _, ok := set.allowed(agent, set.Aliases[a]); !ok {
+				continue
+			}
 			all = append(all, core.Choice{Label: a + " (" + set.Aliases[a].String() + ")", Value: a})
 		}
 		all = append(all, core.Choice{Label: "default", Value: "default"})

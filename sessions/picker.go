@@ -74,7 +74,7 @@ func (c *call) newPage(shown step) page {
 
 // page shows what a step leads to. The head of the first page is the command's.
 func (c *call) page(s step) (core.Reply, error) {
-	refs := c.set.pickable()
+	refs := c.set.pickable(c.key.Agent)
 	providers := providersOf(refs)
 	if len(refs) == 0 {
 		return core.Reply{Text: nothingOfferedText}, nil
@@ -108,7 +108,7 @@ func (c *call) head() (string, error) {
 // modelPage lists the models of one provider.
 func (c *call) modelPage(s step, v view, back bool) (core.Reply, error) {
 	var all []option
-	for _, r := range c.set.pickable() {
+	for _, r := range c.set.pickable(c.key.Agent) {
 		if r.Provider == s.provider {
 			all = append(all, v.model(r))
 		}
@@ -151,7 +151,7 @@ func (c *call) view() (view, error) {
 	if v.states, err = c.b.Engine.Store.States(c.ctx, c.key.Agent); err != nil {
 		return v, fmt.Errorf("reading the profile states: %w", err)
 	}
-	for _, name := range providersOf(c.set.pickable()) {
+	for _, name := range providersOf(c.set.pickable(c.key.Agent)) {
 		if v.profiles[name], err = c.set.Profiles(c.key.Agent, name); err != nil {
 			return v, fmt.Errorf("reading the profiles of %s: %w", name, err)
 		}
@@ -201,15 +201,15 @@ func (v view) providers(refs []llm.Ref, names []string) []option {
 	return all
 }
 
-// pickable are the offered models that people may pick.
-func (s *Settings) pickable() []llm.Ref {
-	return slices.DeleteFunc(slices.Clone(s.Offered), func(r llm.Ref) bool { _, ok := s.allowed(r); return !ok })
+// pickable are the offered models that people may pick where an agent talks.
+func (s *Settings) pickable(agent string) []llm.Ref {
+	return slices.DeleteFunc(slices.Clone(s.Offered), func(r llm.Ref) bool { _, ok := s.allowed(agent, r); return !ok })
 }
 
 // offers reports whether a model, and a profile if one is named, can still be
 // picked.
 func (c *call) offers(r llm.Ref, lock string) (bool, error) {
-	if !slices.Contains(c.set.pickable(), r) {
+	if !slices.Contains(c.set.pickable(c.key.Agent), r) {
 		return false, nil
 	}
 	if lock == "" {
@@ -241,7 +241,7 @@ func (c *call) modelLines() ([]string, error) {
 	}
 	var lines []string
 	for i, r := range c.set.Offered {
-		if _, ok := c.set.allowed(r); !ok {
+		if _, ok := c.set.allowed(c.key.Agent, r); !ok {
 			continue
 		}
 		line := fmt.Sprintf("%d. %s", i+1, r)

@@ -128,6 +128,16 @@ type Agent struct {
 	Temperature *float64
 	MaxTokens   int
 	Tools       []tool.Tool
+	// Picks takes the place of [Settings.Allow] where this agent talks, if it
+	// has a Key.
+	Picks Picks
+}
+
+// Picks are the models that people may pick, as in [Settings.Allow]; Key is the
+// setting that says so.
+type Picks struct {
+	Key    string
+	Models []string
 }
 
 // Engagement says which messages in shared places are answered.
@@ -165,21 +175,26 @@ func (s *Settings) agent(id string) Agent {
 	return s.Agents["main"]
 }
 
-// allowed reports whether people may pick the model, and why not.
-func (s *Settings) allowed(r llm.Ref) (why string, ok bool) {
+// allowed reports whether people may pick the model where an agent talks, and
+// why not.
+func (s *Settings) allowed(agent string, r llm.Ref) (why string, ok bool) {
 	if why := s.Unknown(r); why != "" {
 		return why, false
 	}
-	if len(s.Allow) == 0 {
+	picks := s.agent(agent).Picks
+	if picks.Key == "" {
+		picks = Picks{"modelPolicy.allow", s.Allow}
+	}
+	if len(picks.Models) == 0 {
 		return "", true
 	}
 	name := r.String()
-	for _, a := range s.Allow {
+	for _, a := range picks.Models {
 		if p, star := strings.CutSuffix(a, "*"); name == a || star && strings.HasPrefix(name, p) {
 			return "", true
 		}
 	}
-	return "modelPolicy.allow does not list it", false
+	return picks.Key + " does not list it", false
 }
 
 // find reads what a user may write for a model: a number of the list, an

@@ -66,6 +66,13 @@ type agentConfig struct {
 	Temperature  *float64        `json:"temperature" min:"0" max:"2"`
 	MaxTokens    int             `json:"maxTokens" min:"1" max:"10000000"`
 	Tools        []string        `json:"tools" form:"tool"`
+	ModelPolicy  picksConfig     `json:"modelPolicy"`
+}
+
+// picksConfig is what people may pick where one agent talks, as in
+// modelPolicyConfig; nil is as elsewhere.
+type picksConfig struct {
+	Allow []string `json:"allow" form:"modelPattern"`
 }
 
 type listedAgent struct {

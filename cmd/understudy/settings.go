@@ -58,6 +58,12 @@ func (c *config) sessionAgent(id string, more []tool.Tool, bot *sessions.Bot) se
 		Policy: c.policy(id), Image: a.ImageModel, System: a.SystemPrompt.Text,
 		Temperature: a.Temperature, MaxTokens: a.MaxTokens,
 	}
+	switch {
+	case c.Agents.Entries[id].ModelPolicy.Allow != nil:
+		out.Picks = sessions.Picks{Key: "agents.entries." + id + ".modelPolicy.allow", Models: c.Agents.Entries[id].ModelPolicy.Allow}
+	case c.Agents.Defaults.ModelPolicy.Allow != nil:
+		out.Picks = sessions.Picks{Key: "agents.defaults.modelPolicy.allow", Models: c.Agents.Defaults.ModelPolicy.Allow}
+	}
 	for _, t := range append([]tool.Tool{bot.StatusTool()}, more...) {
 		if slices.Contains(a.Tools, t.Spec().Name) {
 			out.Tools = append(out.Tools, t)
