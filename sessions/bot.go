@@ -311,7 +311,7 @@ func (b *Bot) Change(ctx context.Context, c core.Change) error {
 	if found {
 		b.mu.Lock()
 		for _, l := range b.lanes {
-			l.change(c)
+			b.change(l, c)
 			b.weigh(l)
 		}
 		b.mu.Unlock()

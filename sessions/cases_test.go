@@ -42,6 +42,8 @@ func TestCases(t *testing.T) {
 		{"p118", aListWaitsForNobody},
 		{"p120", sixtyOneModels},
 		{"p122", namesOfModelsAreNeverTakenApart},
+		{"p152", theIndicatorAlwaysEnds},
+		{"p176", whatWaitsIsAtWork},
 		{"p179", nobodyClaimsToBeTheSelectedModel},
 		{"p180", aServerErrorIsNoReasonToStartOver},
 		{"p181", aFailureIsToldWhereItHappened},
@@ -348,7 +350,7 @@ func aChoiceIsWhatIsStored(h *house) {
 
 func everyCommandMayComeFirst(h *house) {
 	h.open()
-	for i, first := range [][]string{{"!new"}, {"!reset"}, {"!model b/m2"}, {"!stop"}, {"!status"}, {"!models"}, {"!help"}, {"!retry"}, {"!new", "!new"}} {
+	for i, first := range [][]string{{"!new"}, {"!reset"}, {"!compact"}, {"!model b/m2"}, {"!stop"}, {"!status"}, {"!models"}, {"!help"}, {"!retry"}, {"!new", "!new"}} {
 		for _, native := range []bool{false, true} {
 			name := fmt.Sprintf("t%d%v", i, native)
 			for _, line := range first {

@@ -130,7 +130,13 @@ func (b *Bot) dropOf(p Person) []*running {
 	}
 	b.mu.Lock()
 	for _, l := range b.lanes {
-		l.queue = slices.DeleteFunc(l.queue, func(w waiting) bool { return theirs(w.Inbound) })
+		l.queue = slices.DeleteFunc(l.queue, func(w waiting) bool {
+			if theirs(w.Inbound) {
+				b.rest(w)
+				return true
+			}
+			return false
+		})
 		b.weigh(l)
 	}
 	b.mu.Unlock()

@@ -366,9 +366,11 @@ func (l *logs) String() string {
 
 // place is a platform that remembers.
 type place struct {
-	mu    sync.Mutex
-	posts []core.Post
-	gone  []bool
+	mu      sync.Mutex
+	posts   []core.Post
+	gone    []bool
+	working []string // changes of the indicator that somebody is at work
+	ends    int      // how often it was taken away
 	// What the platform gives out; nil is nothing of the kind.
 	fetch   func(core.Attachment, int64) (core.Attachment, error)
 	earlier func(before string, limit int) ([]core.Message, error)
@@ -427,7 +429,34 @@ func (p *place) Delete(_ context.Context, _ core.Target, id string) error {
 	return nil
 }
 
-func (*place) Working(context.Context, core.Target, bool) error { return nil }
+func (p *place) Working(_ context.Context, t core.Target, on bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := "off "
+	if on {
+		text = "on "
+	} else {
+		p.ends++
+	}
+	if text += t.Thread.Channel; len(p.working) == 0 || p.working[len(p.working)-1] != text {
+		p.working = append(p.working, text)
+	}
+	return nil
+}
+
+// ended is how often the indicator was taken away, whether it was on or not.
+func (p *place) ended() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ends
+}
+
+// indications are the changes of the working indicator, without its refreshes.
+func (p *place) indications() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.working)
+}
 
 // all is what people see, as "t1 answer: hello".
 func (p *place) all() []string {

@@ -37,6 +37,7 @@ type lane struct {
 type waiting struct {
 	Inbound
 	dropped []string // inbox keys that are settled with it
+	idle    func()   // ends the indicator that is on for it; nil if none is
 }
 
 // command reads a command of the lane. /retry is a turn, except where it can
@@ -53,6 +54,7 @@ type running struct {
 	done    chan struct{} // closed when it has ended
 	changed chan struct{} // signalled when the user chose a model; holds one
 	deleted atomic.Bool   // the message was deleted on its platform, and is not kept
+	idle    func()        // ends the indicator that was on while it waited; nil if none was
 }
 
 // enqueue hands a stored message to its lane. Commands that may not wait are
@@ -79,8 +81,12 @@ func (b *Bot) line(in Inbound) {
 		b.lanes[in.Session] = l
 	}
 	w := waiting{Inbound: in}
-	if isCommand && isReset(c.Name) {
-		w.dropped = l.reset()
+	switch {
+	case isCommand && isReset(c.Name):
+		w.dropped = b.empty(l)
+	case !isCommand && l.running != nil:
+		// That of the running turn is on, and stays on when that ends.
+		w.idle = b.Sender.Working(in.Message.Target)
 	}
 	l.queue = append(l.queue, w)
 	b.weigh(l)
@@ -97,18 +103,27 @@ func (b *Bot) wakeUp(key core.Key, l *lane) {
 
 func isReset(command string) bool { return command == "new" || command == "reset" }
 
-// reset cuts the running turn off and takes what waits out of the lane; it
-// returns the inbox keys of what nobody will answer.
-func (l *lane) reset() []string {
+// empty cuts the running turn off and takes what waits out of the lane; it
+// returns the inbox keys of what nobody will answer. Bot.mu is held.
+func (b *Bot) empty(l *lane) []string {
 	var dropped []string
 	if l.running != nil {
 		l.running.cancel(errReset)
 	}
 	for _, w := range l.queue {
 		dropped = append(append(dropped, w.dropped...), w.Key)
+		b.rest(w)
 	}
 	l.queue = nil
 	return dropped
+}
+
+// rest ends the indicator of a message that will not be answered. Bot.mu is
+// held.
+func (b *Bot) rest(w waiting) {
+	if w.idle != nil {
+		b.spawn(w.idle)
+	}
 }
 
 // resetLane is a reset that comes beside the lane: it waits until the running
@@ -120,7 +135,7 @@ func (b *Bot) resetLane(ctx context.Context, key core.Key) []string {
 		b.mu.Unlock()
 		return nil
 	}
-	dropped, run := l.reset(), l.running
+	dropped, run := b.empty(l), l.running
 	b.weigh(l)
 	b.mu.Unlock()
 	if run != nil {
@@ -171,7 +186,7 @@ func (b *Bot) work(key core.Key, l *lane) {
 			continue
 		}
 		ctx, cancel := context.WithCancelCause(b.base)
-		run := &running{in: in.Inbound, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1)}
+		run := &running{in: in.Inbound, cancel: cancel, done: make(chan struct{}), changed: make(chan struct{}, 1), idle: in.idle}
 		run.deleted.Store(in.Message.Deleted)
 		leave := l.place
 		l.running, l.place = run, nil
@@ -235,12 +250,13 @@ func (b *Bot) placed(key core.Key, l *lane, leave func()) {
 	b.less()
 }
 
-// change edits or drops a waiting message.
-func (l *lane) change(c core.Change) {
+// change edits or drops a waiting message. Bot.mu is held.
+func (b *Bot) change(l *lane, c core.Change) {
 	i := slices.IndexFunc(l.queue, func(w waiting) bool { return w.Key == c.InboxKey })
 	switch {
 	case i < 0:
 	case c.Deleted:
+		b.rest(l.queue[i])
 		l.queue = slices.Delete(l.queue, i, i+1)
 	default:
 		l.queue[i].Message.Text = c.Text

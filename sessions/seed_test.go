@@ -86,6 +86,31 @@ func TestP022(t *testing.T) {
 	})
 }
 
+// A session that has nothing but a choice, a mark or a message of the bot has
+// heard nothing yet: its first message reads what was said before.
+func TestP022Uninitialised(t *testing.T) {
+	inHouse(t, func(h *house) {
+		asked := 0
+		h.history(&asked, said("1700000001.000100", "me", "weekly summary: row 3 …"))
+		h.open()
+		h.inSlack("1700000001.000100", "1700000002.000200", "/model b/m2")
+		if s, err := h.store.Session(context.Background(), slackKey("1700000001.000100")); err != nil || s.Choice.Model != ref("b/m2") {
+			t.Fatalf("the session is %+v, %v", s, err)
+		}
+		h.inSlack("1700000001.000100", "1700000003.000300", "why row 3?")
+		expect(t, "input", h.told(0), []string{
+			"user: [This thread begins with a message of yours.]", "assistant: weekly summary: row 3 …", "user: " + talk + "why row 3?"})
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+// slackKey is the session of a thread of Slack, see house.inSlack.
+func slackKey(root string) core.Key {
+	return core.Key{Agent: "main", Thread: core.Thread{Platform: "slack", Account: "main", Workspace: "T", Channel: "C", Root: root}.Key()}
+}
+
 // Other bots' messages are part of what was said; what the session holds
 // already is not read again.
 func TestP023(t *testing.T) {

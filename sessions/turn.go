@@ -87,7 +87,10 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 			}
 		}()
 	}
-	working := b.Sender.Working(in.Message.Target)
+	working := run.idle
+	if working == nil {
+		working = b.Sender.Working(in.Message.Target)
+	}
 	defer working()
 
 	err := b.guard("a turn panicked", t.id, func() error { return t.begin(ctx) })

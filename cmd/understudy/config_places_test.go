@@ -77,6 +77,25 @@ func TestCasesOfPlaces(t *testing.T) {
 				t.Errorf("%+v: %s, want %s", w.place, got, w.want)
 			}
 		}
+		// The place goes before the kind of place, and that before the account.
+		c = mustParse(t, `{"replyTo": "first", "channels": {"slack": {
+			"replyTo": {"default": "all", "direct": "off", "group": "off", "channel": "off"},
+			"places": {"C0SUP": {"replyTo": "first"}, "G0SUP": {"replyTo": {"group": "first"}}, "D0SUP": {"replyTo": {"direct": "first"}}},
+		}}}`)
+		for _, letter := range []struct {
+			id   string
+			kind core.Kind
+		}{{"C", core.KindChannel}, {"G", core.KindGroup}, {"D", core.KindDirect}} {
+			for name, want := range map[string]string{"0SUP": "first", "0CHAN": "off"} {
+				at := core.Thread{Platform: "slack", Channel: letter.id + name, Kind: letter.kind}
+				if got := c.replyTo(at); got != want {
+					t.Errorf("%+v: %s, want %s", at, got, want)
+				}
+			}
+		}
+		if got := c.replyTo(core.Thread{Platform: "slack", Channel: "C0CHAN", Root: "1.2", Kind: core.KindThread}); got != "all" {
+			t.Errorf("a kind that is not named: %s", got)
+		}
 	})
 }
 

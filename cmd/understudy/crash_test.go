@@ -35,6 +35,7 @@ func TestProcess(t *testing.T) {
 			{"killed while streaming", killedWhileStreaming},
 			{"killed before the post is noted", killedBeforeNoted},
 			{"killed before the answer", killedBeforeAnswer},
+			{"p152", killedWithAStatus},
 			{"killed after a tool", killedAfterTool},
 			{"killed with a queue", killedWithQueue},
 			{"killed at every step", killedAtEveryStep},

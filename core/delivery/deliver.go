@@ -50,8 +50,8 @@ func (s *Sender) deliver(ctx context.Context, key string, r Row) {
 			return
 		}
 	}
-	if r.State == Sent && r.Post.Kind != core.PostAnswer {
-		s.nudge(key)
+	if r.State == Sent {
+		s.nudge(key) // whoever wrote an answer is at work no more; others may be
 	}
 }
 

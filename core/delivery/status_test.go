@@ -312,11 +312,11 @@ func TestWorkingIsShownAgainAfterANotice(t *testing.T) {
 		if len(f.indications()) != 3 {
 			t.Errorf("after a status: %q", f.indications())
 		}
+		stop() // which a turn does before its answer is sent
 		w.say(row("c", "t1", core.PostAnswer, 0, "answer"))
 		synctest.Wait()
-		if len(f.indications()) != 3 {
+		if want := []string{"on c", "on c", "on c", "off c"}; !slices.Equal(f.indications(), want) {
 			t.Errorf("after the answer: %q", f.indications())
 		}
-		stop()
 	})
 }
