@@ -203,12 +203,14 @@ func (a *Adapter) Working(ctx context.Context, t core.Target, on bool) error {
 }
 
 const (
-	findPages = 5
+	findPages = 100 // that are read at most: 10,000 messages since a post was tried
 	findLimit = 100 // messages a page, the most that Discord gives
 )
 
 // Find looks for a message of ours with the nonce of p. Where Discord does not
-// tell nonces any more, a message of the same text since then counts as it.
+// tell nonces any more, a message of the same text since then counts as it. In a
+// conversation with more messages since then than are read the outcome is an
+// error: nothing is posted a second time because it was not looked for.
 func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (posted core.Posted, found bool, err error) {
 	me, err := a.self(ctx)
 	if err != nil {
@@ -228,7 +230,7 @@ func (a *Adapter) Find(ctx context.Context, p core.Post, since time.Time) (poste
 	return posted, found, err
 }
 
-// search reads a conversation forwards from a message on.
+// search reads a conversation forwards from a message on, to its end.
 func (a *Adapter) search(ctx context.Context, place string, after uint64, is func(ownMessage) bool) (ownMessage, bool, error) {
 	for range findPages {
 		path := fmt.Sprintf("%s?limit=%d&after=%d", messagesPath(place), findLimit, after)
@@ -247,10 +249,10 @@ func (a *Adapter) search(ctx context.Context, place string, after uint64, is fun
 			after = max(after, number(m.ID))
 		}
 		if len(page) < findLimit {
-			break
+			return ownMessage{}, false, nil
 		}
 	}
-	return ownMessage{}, false, nil
+	return ownMessage{}, false, fmt.Errorf("%s has more than %d messages since a post was tried", place, findPages*findLimit)
 }
 
 // linked reports whether a message of ours carries the link that p asks for.

@@ -79,6 +79,34 @@ func TestLostOutcomeIsFound(t *testing.T) {
 	}
 }
 
+// A post is looked for among all messages since it was tried, and where those are
+// too many nothing is said to be missing.
+func TestLostOutcomeAmongMany(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	since := time.Now().Add(-time.Minute)
+	p := answer("did you see this?", "turn-1")
+	for range 650 {
+		h.fake.Say("100", "700", "chatter")
+	}
+	if _, err := h.Post(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := h.Find(t.Context(), p, since); !found || err != nil {
+		t.Errorf("after 650 messages: found %v, %v", found, err)
+	}
+	p.Nonce = "turn-2"
+	if _, found, err := h.Find(t.Context(), p, since); found || err != nil {
+		t.Errorf("of another turn: found %v, %v", found, err)
+	}
+	for range 9_500 {
+		h.fake.Say("100", "700", "chatter")
+	}
+	if _, found, err := h.Find(t.Context(), p, since); found || err == nil || !strings.Contains(err.Error(), "more than 10000 messages") {
+		t.Errorf("after 10,151 messages: found %v, %v", found, err)
+	}
+}
+
 func TestOutcomeOfFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

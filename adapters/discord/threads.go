@@ -105,6 +105,17 @@ func (t *threads) shut(target core.Target) bool {
 	return o.shut && o.place == ""
 }
 
+// there reports whether the thread of a target exists, as far as is known.
+func (t *threads) there(target core.Target) bool {
+	if target.Opens == "" {
+		return true
+	}
+	o := t.opening(target.Thread.Channel)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return o.place == target.Thread.Channel
+}
+
 func (t *threads) create(ctx context.Context, target core.Target) (string, error) {
 	a, parent := t.adapter, target.Thread.Parent
 	path := messagePath(parent, target.Opens) + "/threads"
@@ -160,8 +171,8 @@ func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.
 	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) || !a.threads.toTell(target.Thread.Channel) {
 		return
 	}
-	text := "I cannot answer in the thread <#" + target.Thread.Channel + ">: " + why.Help + "."
-	if target.Opens != "" {
+	text := "I cannot answer in the thread <#" + target.Thread.Channel + ">: " + why.Help + ". Then send /retry there."
+	if !a.threads.there(target) {
 		text = "I cannot answer in a thread here: " + why.Help + "."
 	}
 	a.trouble(target, why.Help)

@@ -14,7 +14,7 @@ import (
 
 const (
 	findPage  = 200 // messages; docs.slack.dev asks for at most this many
-	findPages = 10
+	findPages = 50  // that are read at most: 10,000 messages since a post was tried
 	// findSlack is added to the time that is searched: Slack's clock is not
 	// ours.
 	findSlack = time.Minute

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"understudy/adapters/discord/discordtest"
+	"understudy/adapters/slack/slacktest"
 	"understudy/core/llm"
 	"understudy/core/llm/llmtest"
 )
@@ -73,6 +75,114 @@ func inOrder(text string, all ...string) bool {
 		text = after
 	}
 	return true
+}
+
+// killedLongBefore: the bot finds what it posted also when the platform does not
+// know its key any more.
+func killedLongBefore(t *testing.T, m *machine) {
+	m.lead.Queue("actor", llmtest.Text("Here I am."), llmtest.Text("Still."))
+	m.start()
+	made, drop := m.towns[0].hold()
+	k := m.open(m.towns[0], "anybody there?")
+	m.wait("the answer", made)
+	m.kill()
+	drop()
+	if d, ok := m.towns[0].(discordTown); ok {
+		d.ForgetNonces()
+	}
+	m.start()
+	k.next("Here I am.")
+	k.say("really?")
+	k.next("Still.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+}
+
+// killedPreviewGone: an answer whose preview cannot be edited any more is
+// posted anew, once.
+func killedPreviewGone(t *testing.T, m *machine) {
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
+	m.start()
+	k := m.open(m.towns[0], "the monologue, please")
+	preview := k.next("To be, or")
+	m.kill()
+	switch town := m.towns[0].(type) {
+	case discordTown:
+		town.Remove(k.thread, preview.id)
+	case slackTown:
+		town.Remove(slacktest.Channel, preview.id)
+	}
+	k.seen = 0
+	m.lead.Queue("actor", llmtest.Text("To be, or not to be."))
+	m.start()
+	if answer := k.next("not to be."); answer.id == preview.id {
+		t.Error("the answer is in a message that is gone")
+	}
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+}
+
+// killedPreviewFixed: a preview that can neither be edited nor taken away is
+// marked as interrupted, and its reader is offered a retry.
+func killedPreviewFixed(t *testing.T, m *machine) {
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
+	m.start()
+	k := m.open(m.towns[0], "the monologue, please")
+	preview := k.next("To be, or")
+	m.kill()
+	switch town := m.towns[0].(type) {
+	case discordTown:
+		for _, method := range []string{"PATCH", "DELETE"} {
+			town.Inject(discordtest.Fault{Method: method, Path: "/channels/*/messages/*", Times: 100, Status: 403, Code: 50013, Message: "Missing Permissions"})
+		}
+	case slackTown:
+		for range 20 {
+			town.Fail("chat.update", slacktest.Fault{Error: "cant_update_message"})
+			town.Fail("chat.delete", slacktest.Fault{Error: "cant_delete_message"})
+		}
+	}
+	m.lead.Queue("actor", llmtest.Text("To be, or not to be."), llmtest.Text("To be, again."))
+	m.start()
+	if answer := k.next("not to be."); answer.id == preview.id {
+		t.Error("the answer is in the message that cannot be edited")
+	}
+	k.next("An answer above was interrupted and cannot be changed any more")
+	k.say(k.town.command("/retry"))
+	k.next("To be, again.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+}
+
+// killedThenLocked: where nothing can be said or changed in the thread any more,
+// the channel that holds it is told, and the retry that it is told of works.
+func killedThenLocked(t *testing.T, m *machine) {
+	town, ok := m.towns[0].(discordTown)
+	if !ok {
+		return // threads of Slack are not locked; an archived channel takes nothing at all
+	}
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
+	m.start()
+	k := m.open(town, "the monologue, please")
+	k.next("To be, or")
+	m.kill()
+	town.Change(k.thread, func(c *discordtest.Channel) { c.Archived, c.Locked = true, true })
+	m.lead.Queue("actor", llmtest.Text("To be, or not to be."), llmtest.Text("To be, again."))
+	m.start()
+	square := &talk{stand: m.stand, town: town, thread: discordSquare}
+	if told := square.next("I cannot answer in the thread <#" + k.thread + ">: the thread is locked"); !strings.HasSuffix(told.text, "Then send /retry there.") {
+		t.Errorf("the channel is told %q", told.text)
+	}
+	m.until(town, "the end of that answer", func() bool { return strings.Contains(m.err.String(), "a post was given up") })
+	town.Change(k.thread, func(c *discordtest.Channel) { c.Archived, c.Locked = false, false })
+	k.say(k.town.command("/retry"))
+	k.next("To be, again.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+	square.nothingElse()
 }
 
 // stopped: SIGTERM lets a turn finish.

@@ -13,6 +13,9 @@ const (
 	// sendTimeout bounds one request to a platform. Its outcome is unknown
 	// then.
 	sendTimeout = 30 * time.Second
+	// findTimeout bounds the reading of a conversation in which a message may
+	// be.
+	findTimeout = 2 * time.Minute
 	// findSlack is how much earlier than the row a message is looked for:
 	// clocks differ.
 	findSlack = 15 * time.Second
@@ -107,7 +110,7 @@ func (s *Sender) post(ctx context.Context, p core.Platform, r *Row, post core.Po
 		if found {
 			return s.posted(ctx, p, r, posted.ID, rest)
 		}
-	} else if err := s.save(ctx, r, func(r *Row) { r.State = Sending }); err != nil || r.State != Sending {
+	} else if err := s.save(ctx, r, func(r *Row) { r.State, r.Created = Sending, s.c.Now() }); err != nil || r.State != Sending {
 		return err
 	}
 	sending, cancel := context.WithTimeout(ctx, sendTimeout)
@@ -126,25 +129,52 @@ func tried(r Row) bool {
 
 // posted goes on after a message was posted or found.
 func (s *Sender) posted(ctx context.Context, p core.Platform, r *Row, id, rest string) error {
-	if r.PlatformID != "" {
-		s.takeAway(ctx, p, *r)
+	if r.PlatformID != "" && !s.takeAway(ctx, p, *r) && ctx.Err() == nil {
+		if err := s.markLeft(ctx, *r); err != nil {
+			return storeError{err}
+		}
 	}
 	return s.confirm(ctx, r, id, rest)
 }
 
 // takeAway removes the message whose place another one has taken. It tries for
-// some seconds: two answers are worse than a short wait.
-func (s *Sender) takeAway(ctx context.Context, p core.Platform, r Row) {
+// some seconds: two answers are worse than a short wait. It reports false when
+// the message is left.
+func (s *Sender) takeAway(ctx context.Context, p core.Platform, r Row) bool {
 	for try := 0; ; try++ {
 		err := s.deleteOnce(ctx, p, r)
 		if err == nil {
-			return
+			return true
 		}
 		if sendError(err).Permanent || try == maxTakeAway || !s.pause(ctx, max(sendWaits[try], sendError(err).RetryAfter)) {
 			s.c.Log.Warn("a preview could not be taken away", "session", r.Session.String(), "turn", r.Turn, "part", r.Part, "error", err)
-			return
+			return false
 		}
 	}
+}
+
+const (
+	// leftMark is posted after an answer of which a preview still stands there,
+	// since the platform neither changes it nor takes it away.
+	leftMark = "An answer above was interrupted and cannot be changed any more; the whole one follows it. Send /retry to have it answered again."
+	// leftPart is its place among the notices of a turn; the first is about
+	// models.
+	leftPart = 1
+)
+
+// markLeft queues that mark, once for a turn.
+func (s *Sender) markLeft(ctx context.Context, r Row) error {
+	mark := Row{
+		Session: r.Session, Turn: r.Turn, Part: leftPart, State: Queued, Created: s.c.Now(),
+		Post: core.Post{Target: r.Post.Target, Kind: core.PostNotice, Text: leftMark, Nonce: Nonce(r.Turn, core.PostNotice, leftPart)},
+	}
+	return s.insist(ctx, func(ctx context.Context) error {
+		rows, err := s.c.Store.Queue(ctx, mark)
+		if err == nil {
+			s.Send(rows...)
+		}
+		return err
+	})
 }
 
 // maxTakeAway is how often that is tried again.
@@ -163,7 +193,7 @@ func find(ctx context.Context, p core.Platform, post core.Post, made time.Time) 
 	if !ok {
 		return core.Posted{}, false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	return f.Find(ctx, post, made.Add(-findSlack))
 }

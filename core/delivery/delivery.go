@@ -31,7 +31,8 @@
 // message exists (or, without a PlatformID, may exist); in state Queued it does
 // not. The commit of the turn gives it the final text. A row with text and a
 // PlatformID is sent by editing that message, and if the platform refuses that
-// for good, by taking the message away and posting anew. A status message is in
+// for good, by taking the message away and posting anew; if it cannot be taken
+// away either, people are told that it was interrupted. A status message is in
 // state Preview while it is shown; whoever runs its turn takes it away.
 //
 // Kept over a crash at any instant: which rows are to be sent, and which

@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +121,55 @@ func TestAPreviewThatCannotBeEditedIsReplaced(t *testing.T) {
 			t.Errorf("the new message is %+v", m)
 		}
 	})
+}
+
+// A preview that can neither be edited nor taken away is said to be interrupted,
+// once for all messages of an answer, after the whole answer, and also when the
+// process is killed meanwhile.
+func TestAPreviewThatCannotBeTakenAwayIsMarked(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f, m := newFake(), &memory{}
+			f.limits.MaxText = len(leftMark)
+			w, a := writingOn(t, m, f, nil)
+			a.Text(strings.Repeat("let me think. ", 15))
+			time.Sleep(2 * time.Second)
+			previews := f.texts("c")
+			if len(previews) != 2 {
+				t.Fatalf("the previews are %q", previews)
+			}
+			deletes := 0
+			f.script(func(op string, p core.Post) fault {
+				if op == "delete" {
+					if deletes++; killed && deletes == 2 {
+						w.handle.mu.Lock()
+						w.dead = true
+						w.handle.mu.Unlock()
+					}
+				}
+				if op == "edit" || op == "delete" {
+					return fault{err: errGone}
+				}
+				return fault{}
+			})
+			answer := strings.Repeat("let me see. ", 20)
+			rows := w.commit(t, a.Finish(answer)...)
+			a.Close()
+			notice := w.commit(t, row("c", "t1", core.PostNotice, 0, "a notice"))
+			w.Send(append(rows, notice...)...)
+			if killed {
+				time.Sleep(time.Minute)
+				w.stop()
+				w = start(t, m, f)
+			}
+			defer w.stop()
+			w.flush()
+			texts := f.texts("c")
+			if len(texts) != 6 || !slices.Equal(texts[:2], previews) || strings.TrimSpace(texts[2]+texts[3]) != strings.TrimSpace(answer) || !slices.Equal(texts[4:], []string{"a notice", leftMark}) {
+				t.Errorf("c shows %q", texts)
+			}
+		})
+	}
 }
 
 func TestAFailingEditIsTriedAgain(t *testing.T) {

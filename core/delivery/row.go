@@ -34,11 +34,13 @@ type Row struct {
 	Post    core.Post `json:"post"`
 	State   State     `json:"state"`
 	// PlatformID is the message's id once it was posted.
-	PlatformID string    `json:"platformId,omitempty"`
-	Tries      int       `json:"tries,omitempty"` // sends that the platform refused, so far
-	Created    time.Time `json:"created"`
-	Settled    time.Time `json:"settled,omitzero"` // when it was sent, given up or withdrawn
-	Error      string    `json:"error,omitempty"`  // why the last send failed
+	PlatformID string `json:"platformId,omitempty"`
+	Tries      int    `json:"tries,omitempty"` // sends that the platform refused, so far
+	// Created is when it was queued; once it was handed to the platform, when
+	// that was. Its message is not older.
+	Created time.Time `json:"created"`
+	Settled time.Time `json:"settled,omitzero"` // when it was sent, given up or withdrawn
+	Error   string    `json:"error,omitempty"`  // why the last send failed
 }
 
 // Store keeps delivery rows. [sessions.Tx] queues rows inside the commit of a

@@ -558,3 +558,23 @@ func TestNonces(t *testing.T) {
 		t.Errorf("the message before the second has the nonce %q, want %q", got, n)
 	}
 }
+
+// A post that waited for long before it was tried is not looked for in all that
+// was said meanwhile.
+func TestAPostIsLookedForSinceItWasTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &finder{fake: newFake()}
+		f.script(failing("post", errLost))
+		w := start(t, &memory{}, f)
+		defer w.stop()
+		r := row("c", "t1", core.PostAnswer, 0, "late")
+		r.Created = time.Now().Add(-time.Hour)
+		tried := time.Now()
+		w.say(r)
+		w.flush()
+		w.expect("c", "late")
+		if want := tried.Add(-findSlack); !f.since.Equal(want) {
+			t.Errorf("looked for since %v, want %v", f.since, want)
+		}
+	})
+}
