@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -139,6 +140,8 @@ type Adapter struct {
 	// refusals are those of which the operator was told.
 	refusals *seldom
 	source   media.Source
+	// dial connects to the gateway; the network does where it is nil.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu     sync.Mutex
 	userID string // of the bot

@@ -1,6 +1,8 @@
 package discord
 
 import (
+	"context"
+	"net"
 	"runtime"
 	"time"
 
@@ -18,7 +20,17 @@ func (a *Adapter) Hasten() {
 		worry:    time.Minute,
 		register: 10 * time.Millisecond,
 		admit:    []time.Duration{5 * time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond},
+		entry:    usualPace.entry,
 	}
+}
+
+// Slacken lengthens the times in which Discord has to answer, for a machine that
+// has much else to do.
+func (a *Adapter) Slacken() { a.pace.entry, a.places.patience = 30*time.Second, 30*time.Second }
+
+// Wire leads connections to the gateway somewhere else.
+func (a *Adapter) Wire(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	a.dial = dial
 }
 
 // Distrust shortens how long a connection is waited for.

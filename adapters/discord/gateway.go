@@ -32,6 +32,7 @@ type pacing struct {
 	worry    time.Duration   // without a connection until the operator is told
 	register time.Duration   // between attempts to register the commands
 	admit    []time.Duration // between offers of a message that could not be stored
+	entry    time.Duration   // to find out who may give a command; Discord waits for three seconds
 }
 
 var usualPace = pacing{
@@ -44,6 +45,7 @@ var usualPace = pacing{
 	register: 20 * time.Second,
 	admit: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
 		8 * time.Second, 16 * time.Second, 32 * time.Second, time.Minute},
+	entry: 2 * time.Second,
 }
 
 // before is the wait before a further attempt after so many that failed.

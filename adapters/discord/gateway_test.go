@@ -172,59 +172,6 @@ func TestResumeThatNeverWorks(t *testing.T) {
 	}
 }
 
-// After Discord ended a session, a new one waits a little.
-func TestWaitAfterAnInvalidSession(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.Recover(100*time.Millisecond, time.Millisecond)
-	h.start()
-	h.await("connection", h.Ready)
-	began := time.Now()
-	h.fake.Invalidate(false)
-	h.await("new session", func() bool { return len(h.fake.Identifies()) == 2 })
-	if waited := h.fake.Identifies()[1].At.Sub(began); waited < 100*time.Millisecond || waited > 5*time.Second {
-		t.Errorf("waited %v", waited)
-	}
-}
-
-func TestHeartbeats(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.fake.Heartbeat(200 * time.Millisecond)
-	h.start()
-	h.await("three heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n >= 3 })
-	if _, late := h.fake.Heartbeats(); late != 0 || len(h.fake.Identifies()) != 1 {
-		t.Errorf("%d connections were too late, attempts %+v", late, h.fake.Identifies())
-	}
-}
-
-// Discord may ask for a heartbeat at any time.
-func TestHeartbeatOnRequest(t *testing.T) {
-	t.Parallel()
-	h := open(t) // the next one is due in most of a minute
-	before, _ := h.fake.Heartbeats()
-	h.fake.AskHeartbeat()
-	h.await("heartbeat", func() bool { n, _ := h.fake.Heartbeats(); return n > before })
-}
-
-// A handler that takes its time is not mistaken for a dead connection.
-func TestSlowHandlerIsNoDeadConnection(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.fake.Heartbeat(200 * time.Millisecond)
-	h.guests.pause = make(chan struct{})
-	h.start()
-	h.await("connection", h.Ready)
-	h.fake.Say(h.fake.Direct("700"), "700", "hi")
-	before, _ := h.fake.Heartbeats()
-	h.await("more heartbeats", func() bool { n, _ := h.fake.Heartbeats(); return n > before+3 })
-	close(h.guests.pause)
-	h.heard(1)
-	if n := len(h.fake.Identifies()); n != 1 {
-		t.Errorf("%d attempts", n)
-	}
-}
-
 // What cannot be understood is passed over, and what follows is heard.
 func TestOddFrames(t *testing.T) {
 	t.Parallel()
@@ -299,25 +246,15 @@ func TestResume(t *testing.T) {
 			s.ReplayMore(1)
 			s.DropAll()
 		},
-		"goes silent": func(s *discordtest.Server) {
-			s.Mute(true)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			if name == "goes silent" {
-				h.fake.Heartbeat(150 * time.Millisecond)
-
-			}
-			h.start()
-			h.await("connection", h.Ready)
+			h := open(t)
 			conversation(t, h, func() {
 				trouble(h.fake)
 				h.await("end of the connection", func() bool { // which may be over already
 					return h.fake.Connected() == 0 || strings.Contains(h.log.String(), "not connected to Discord")
 				})
-				h.fake.Mute(false)
 			})
 			ids := h.fake.Identifies()
 			if !ids[1].Resume {
@@ -421,56 +358,6 @@ func TestUnreachable(t *testing.T) {
 	h.fake.Inject(discordtest.Fault{Path: "/gateway/bot", Status: 500, Times: 2})
 	h.start()
 	h.await("connection", h.Ready)
-}
-
-// The end takes no time, and Discord learns of it.
-func TestEndOfRun(t *testing.T) {
-	t.Parallel()
-	h := open(t)
-	h.fake.Say(h.fake.Direct("700"), "700", "hi")
-	m := h.heard(1)
-	started := time.Now()
-	h.stop()
-	if err := <-h.ended; err != nil || time.Since(started) > 500*time.Millisecond {
-		t.Errorf("Run took %v to end, with %v", time.Since(started), err)
-	}
-	h.ended <- nil
-	h.await("goodbye", func() bool { return h.fake.Sessions() == 0 })
-	if c := h.Connection(); c.State != core.Connecting || h.Ready() {
-		t.Errorf("after the end it stands at %+v", c)
-	}
-	h.post(m.Target, core.PostAnswer, "one last thing", "n1", false)
-}
-
-// While the connection is away, it says since when, how often it was tried and
-// when that happens next; operators hear of it once, and once of its end.
-func TestConnectionThatStaysAway(t *testing.T) {
-	t.Parallel()
-	var b bell
-	h := newHouse(t, b.listen)
-	h.Retry(30 * time.Millisecond)
-	h.Worry(time.Second)
-	h.start()
-	h.await("connection", h.Ready)
-	up := h.Connection()
-	if up.Attempt != 0 || !up.Next.IsZero() || up.Error != "" || up.String() != "" {
-		t.Errorf("while connected: %+v", up)
-	}
-	h.fake.Refuse(4000)
-	h.fake.DropAll()
-	h.await("first attempt", func() bool { return h.Connection().State == core.Reconnecting })
-	if c := h.Connection(); c.Attempt < 1 || c.Error == "" || !c.Since.After(up.Since) {
-		t.Errorf("away: %+v", c)
-	}
-	h.await("more attempts", func() bool { c := h.Connection(); return c.Attempt > 2 && !c.Next.IsZero() })
-	h.await("alert", func() bool { return len(b.alerts()) == 1 })
-	h.fake.Refuse(0)
-	h.await("connection", h.Ready)
-	h.await("end of the alert", func() bool { return len(b.alerts()) == 2 })
-	all := b.alerts()
-	if all[0].Over || !all[1].Over || all[0].Kind != "connection" || all[0].Key != all[1].Key || !strings.Contains(all[0].Text, "reconnecting, attempt") {
-		t.Errorf("the operator is told %+v", all)
-	}
 }
 
 // A switch that is off is named, with where it is.

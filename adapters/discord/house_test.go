@@ -133,7 +133,8 @@ const errFull = failure("the disk is full")
 
 // house is an adapter that runs against a fake Discord.
 type house struct {
-	t *testing.T
+	t     *testing.T
+	wires *wires // nil for loopback
 	*discord.Adapter
 	fake   *discordtest.Server
 	guests *guests
@@ -162,15 +163,25 @@ func (l *lines) String() string {
 
 func everybody(c *discord.Config) { c.Allow, c.DM = []string{"*"}, discord.DMOpen }
 
-// newHouse makes a fake and an adapter that is not started.
+// newHouse makes a fake on loopback and an adapter that is not started.
 func newHouse(t *testing.T, settings ...func(*discord.Config)) *house {
 	t.Helper()
-	fake, err := discordtest.Start(discordtest.Options{Inert: true, RespondWithin: time.Minute})
+	return newHouseOn(t, nil, settings...)
+}
+
+// newHouseOn is newHouse in memory, if there are wires.
+func newHouseOn(t *testing.T, wires *wires, settings ...func(*discord.Config)) *house {
+	t.Helper()
+	options := discordtest.Options{Inert: true, RespondWithin: time.Minute}
+	transport := &http.Transport{MaxIdleConnsPerHost: 8}
+	if wires != nil {
+		options.Listener, transport.DialContext = wires, wires.dial
+	}
+	fake, err := discordtest.Start(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 8}
-	h := &house{t: t, fake: fake, log: &lines{}, ended: make(chan error, 1),
+	h := &house{t: t, wires: wires, fake: fake, log: &lines{}, ended: make(chan error, 1),
 		guests: &guests{changed: make(chan struct{}), keys: map[string]bool{}}}
 	c := discord.Config{Account: "main", Token: core.NewSecret(discordtest.DefaultToken), APIURL: fake.URL,
 		HTTP: &http.Client{Transport: transport},
@@ -183,6 +194,11 @@ func newHouse(t *testing.T, settings ...func(*discord.Config)) *house {
 		t.Fatal(err)
 	}
 	h.Hasten()
+	if wires != nil {
+		h.Wire(wires.dial)
+	} else {
+		h.Slacken()
+	}
 	t.Cleanup(func() {
 		if h.stop != nil {
 			h.stop()
@@ -191,7 +207,7 @@ func newHouse(t *testing.T, settings ...func(*discord.Config)) *house {
 				if err != nil {
 					t.Errorf("Run ended with %v", err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(30 * time.Second):
 				t.Error("Run does not end")
 			}
 		}
@@ -219,16 +235,19 @@ func open(t *testing.T, settings ...func(*discord.Config)) *house {
 	return h
 }
 
-func (h *house) start() {
+func (h *house) start() { h.startWith(h.guests) }
+
+// startWith runs the adapter with another handler.
+func (h *house) startWith(handler core.Handler) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.stop = cancel
-	go func() { h.ended <- h.Run(ctx, h.guests) }()
+	go func() { h.ended <- h.Run(ctx, handler) }()
 }
 
 // await waits until something is so at the fake or at the handler.
 func (h *house) await(what string, ok func() bool) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for {
 		h.guests.mu.Lock()

@@ -30,7 +30,6 @@ const (
 const contextOthers = 2
 
 const (
-	entryLimit    = 2 * time.Second         // to find out who may; Discord waits three
 	commandLimit  = 5 * time.Minute         // for a command; its answer may be edited for 15
 	answerLimit   = 2 * time.Minute         // to bring the answer, limits of Discord included
 	completeLimit = 2200 * time.Millisecond // for completions, with the time to answer left
@@ -119,7 +118,7 @@ func (r *run) enter(ctx context.Context, i wireInteraction) (call core.Invocatio
 	if user == nil || user.ID == "" {
 		return call, textRefused
 	}
-	ctx, cancel := context.WithTimeout(ctx, entryLimit)
+	ctx, cancel := context.WithTimeout(ctx, r.pace.entry)
 	defer cancel()
 	who := speaker{id: user.ID, bot: user.Bot}
 	if i.Member != nil {

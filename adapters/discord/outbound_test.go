@@ -169,12 +169,17 @@ func TestTooLong(t *testing.T) {
 
 func TestRateLimitIsWaitedForWithTheContext(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.fake.Inject(discordtest.Fault{Path: "/channels/100/messages", Status: 429, RetryAfter: 300 * time.Millisecond})
+	inBubble(t, rateLimitIsWaitedFor)
+}
+
+func rateLimitIsWaitedFor(t *testing.T) {
+	h := bubbleHouse(t)
+	h.fake.Inject(discordtest.Fault{Path: "/channels/100/messages", Status: 429, RetryAfter: 7 * time.Second})
 	if _, err := h.Post(t.Context(), answer("one", "n1")); err == nil {
 		t.Fatal("no error")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	limited := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := h.Post(ctx, answer("one", "n1"))
 	if failed := sendError(t, err); failed.Unknown || !failed.Unsent || !errors.Is(err, context.DeadlineExceeded) {
@@ -183,10 +188,15 @@ func TestRateLimitIsWaitedForWithTheContext(t *testing.T) {
 	if n := len(h.fake.Requests("POST", "")); n != 1 {
 		t.Errorf("%d requests", n)
 	}
+	if waited := time.Since(limited); waited > time.Second {
+		t.Errorf("the context was over after a second, the post after %v", waited)
+	}
 	h.post(in("110"), core.PostAnswer, "elsewhere", "n2", false)
-	started := time.Now()
+	if waited := time.Since(limited); waited > time.Second {
+		t.Errorf("elsewhere it was waited until %v", waited)
+	}
 	h.post(in("100"), core.PostAnswer, "one", "n1", false)
-	if waited := time.Since(started); waited > 5*time.Second {
+	if waited := time.Since(limited); waited < 7*time.Second || waited > 8*time.Second {
 		t.Errorf("waited %v", waited)
 	}
 	if n := len(h.fake.Posts("100")); n != 1 {
@@ -196,22 +206,28 @@ func TestRateLimitIsWaitedForWithTheContext(t *testing.T) {
 
 func TestStatedLimitsAreKept(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.fake.Limit(2, 200*time.Millisecond)
-	var all sync.WaitGroup
-	for i := range 7 {
-		all.Go(func() {
-			if _, err := h.Post(t.Context(), answer("x", string(rune('a'+i)))); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	for _, r := range h.fake.Requests("POST", "") {
-		if r.Status != 200 {
-			t.Errorf("a request was answered with %d", r.Status)
+	inBubble(t, func(t *testing.T) {
+		h := bubbleHouse(t)
+		h.fake.Limit(2, 5*time.Second)
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 7 {
+			all.Go(func() {
+				if _, err := h.Post(t.Context(), answer("x", string(rune('a'+i)))); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-	}
+		all.Wait()
+		for _, r := range h.fake.Requests("POST", "") {
+			if r.Status != 200 {
+				t.Errorf("a request was answered with %d", r.Status)
+			}
+		}
+		if took := time.Since(began); took < 15*time.Second || took > 16*time.Second {
+			t.Errorf("seven posts, two in five seconds, took %v", took)
+		}
+	})
 }
 
 func TestAnswersGoBeforeNotices(t *testing.T) {

@@ -20,6 +20,7 @@ type places struct {
 	byGuild  map[string]map[string]struct{} // channels by guild, to forget them with it
 	ownRoles map[string]bool                // roles that Discord made for the bot
 	boosts   map[string]int                 // levels of guilds
+	patience time.Duration                  // with a look-up
 }
 
 const (
@@ -31,7 +32,7 @@ const (
 func newPlaces(r *rest) *places {
 	return &places{rest: r, channels: map[string]wireChannel{}, threads: newBounded[wireChannel](manyPlaces),
 		missing: newBounded[time.Time](manyMissing), byGuild: map[string]map[string]struct{}{}, ownRoles: map[string]bool{},
-		boosts: map[string]int{}}
+		boosts: map[string]int{}, patience: lookupLimit}
 }
 
 func (p *places) learn(c wireChannel) {
@@ -148,7 +149,7 @@ func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
 	if missing && time.Now().Before(until) {
 		return wireChannel{}, fmt.Errorf("channel %s could not be looked up a moment ago", id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
 	got, err := p.rest.ask(ctx, urgentFirst, http.MethodGet, "channels/"+id, nil)
 	var c wireChannel

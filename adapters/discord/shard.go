@@ -89,7 +89,7 @@ func (s *shard) connection(ctx context.Context) error {
 		return err
 	}
 	defer done(false)
-	conn, err := s.dial(ctx, address)
+	conn, err := s.open(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s *shard) permission(ctx context.Context) (address string, done func(sent 
 	return address, func(bool) {}, err
 }
 
-func (s *shard) dial(ctx context.Context, address string) (*websocket.Conn, error) {
+func (s *shard) open(ctx context.Context, address string) (*websocket.Conn, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Discord: the address of the gateway cannot be read: %w", withoutURL(err))
@@ -137,7 +137,7 @@ func (s *shard) dial(ctx context.Context, address string) (*websocket.Conn, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.pace.open)
 	defer cancel()
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: s.pace.open}
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: s.pace.open, NetDialContext: s.dial}
 	conn, response, err := dialer.DialContext(ctx, u.String(), nil)
 	if response != nil && response.Body != nil {
 		_ = response.Body.Close() // what it holds explains nothing

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"understudy/adapters/discord"
@@ -16,8 +17,7 @@ import (
 // elsewhere is a guild that belongs to the second of two shards.
 const elsewhere = "4194304"
 
-func sharded(t *testing.T, n int, settings ...func(*discord.Config)) *house {
-	h := newHouse(t, settings...)
+func sharded(h *house, n int) *house {
 	h.fake.AddGuild(elsewhere, "300")
 	h.fake.Shards(n)
 	return h
@@ -30,7 +30,7 @@ func (h *house) connected(shards int) {
 
 func TestShards(t *testing.T) {
 	t.Parallel()
-	h := sharded(t, 2)
+	h := sharded(newHouse(t), 2)
 	h.start()
 	h.connected(2)
 	h.fake.Say("100", "700", "<@800> on the first")
@@ -64,7 +64,7 @@ func TestShards(t *testing.T) {
 // One shard that is away makes the account count as away; the other goes on.
 func TestShardThatIsAway(t *testing.T) {
 	t.Parallel()
-	h := sharded(t, 2)
+	h := sharded(newHouse(t), 2)
 	h.start()
 	h.connected(2)
 	h.fake.RefuseNext(1000, 4000)
@@ -106,22 +106,24 @@ func TestMoreShards(t *testing.T) {
 // Sessions begin as slowly as Discord wants.
 func TestSessionsBeginOneAfterAnother(t *testing.T) {
 	t.Parallel()
-	const apart = 100 * time.Millisecond
+	const apart = 5250 * time.Millisecond
 	for name, concurrency := range map[string]int{"one at a time": 1, "two at a time": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := sharded(t, 4)
-			h.Recover(time.Millisecond, 2*apart)
-			h.fake.LimitStarts(discordtest.StartLimit{Remaining: 100, Reset: time.Hour, MaxConcurrency: concurrency, Every: apart})
-			began := time.Now()
-			h.start()
-			h.connected(4)
-			if n := len(h.fake.Identifies()); n != 4 {
-				t.Errorf("%d attempts: Discord refused some", n)
-			}
-			if took, least := time.Since(began), time.Duration(4/concurrency-1)*apart; took < least {
-				t.Errorf("took %v, which is less than %v", took, least)
-			}
+			inBubble(t, func(t *testing.T) {
+				h := sharded(bubbleHouse(t), 4)
+				h.Recover(time.Millisecond, apart)
+				h.fake.LimitStarts(discordtest.StartLimit{Remaining: 100, Reset: time.Hour, MaxConcurrency: concurrency, Every: 5 * time.Second})
+				began := time.Now()
+				h.start()
+				h.connected(4)
+				if n := len(h.fake.Identifies()); n != 4 {
+					t.Errorf("%d attempts: Discord refused some", n)
+				}
+				if took, want := time.Since(began), time.Duration(4/concurrency-1)*apart; took < want || took > want+time.Second {
+					t.Errorf("took %v, not %v", took, want)
+				}
+			})
 		})
 	}
 }
@@ -129,21 +131,30 @@ func TestSessionsBeginOneAfterAnother(t *testing.T) {
 // A bot that has connected too often waits until it may again, and says so.
 func TestSessionsOfADayAreUsedUp(t *testing.T) {
 	t.Parallel()
+	inBubble(t, sessionsOfADayAreUsedUp)
+}
+
+func sessionsOfADayAreUsedUp(t *testing.T) {
 	var b bell
-	h := newHouse(t, b.listen)
-	h.fake.LimitStarts(discordtest.StartLimit{Remaining: 0, Reset: 500 * time.Millisecond})
+	h := bubbleHouse(t, b.listen)
+	const day = 20 * time.Hour
+	h.fake.LimitStarts(discordtest.StartLimit{Remaining: 0, Reset: day})
 	began := time.Now()
 	h.start()
-	h.await("reason", func() bool { return strings.Contains(h.Connection().String(), "as often as Discord allows") })
-	if c := h.Connection(); c.Next.IsZero() {
+	synctest.Wait()
+	if c := h.Connection(); !strings.Contains(c.String(), "as often as Discord allows") || c.Next.Sub(began) < day {
 		t.Errorf("it stands at %+v", c)
 	}
-	h.connected(1)
-	if waited := time.Since(began); waited < 400*time.Millisecond || len(h.fake.Identifies()) != 1 {
-		t.Errorf("connected after %v and %d attempts", waited, len(h.fake.Identifies()))
+	time.Sleep(day - time.Second)
+	if n := len(h.fake.Identifies()); n != 0 {
+		t.Errorf("%d attempts before the day was over", n)
 	}
-	h.await("alerts", func() bool { return len(b.alerts()) == 2 })
-	if all := b.alerts(); all[0].Kind != "sessions" || all[0].Over || !all[1].Over || all[1].Key != all[0].Key {
+	time.Sleep(2 * time.Second)
+	if ids := h.fake.Identifies(); !h.Ready() || len(ids) != 1 || ids[0].At.Sub(began) < day {
+		t.Errorf("attempts %+v, it stands at %+v", ids, h.Connection())
+	}
+	all := slices.DeleteFunc(b.alerts(), func(a core.Alert) bool { return a.Kind == "connection" })
+	if len(all) != 2 || all[0].Kind != "sessions" || all[0].Over || !all[1].Over || all[1].Key != all[0].Key {
 		t.Errorf("the operator is told %+v", all)
 	}
 }

@@ -50,6 +50,7 @@ type Identify struct {
 	Intents       int
 	Shard, Shards int  // of which there are so many
 	Resume        bool // an op 6 instead of an op 2
+	Connection    int  // over which; they are counted from 1
 	Path          string
 	At            time.Time
 }
@@ -67,7 +68,7 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	c := &socket{ws: ws, path: r.URL.Path, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	c := &socket{ws: ws, number: int(s.connections.Add(1)), path: r.URL.Path, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -169,7 +170,7 @@ func (s *Server) left(c *socket, err error) {
 // greet does what identify and resume have in common; it reports false when the
 // connection was turned away. The lock is held.
 func (s *Server) greet(c *socket, token string, id Identify) bool {
-	id.At, id.Path = time.Now(), c.path
+	id.At, id.Path, id.Connection = time.Now(), c.path, c.number
 	s.identifies = append(s.identifies, id)
 	defer s.happened()
 	switch {

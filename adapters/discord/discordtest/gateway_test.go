@@ -87,7 +87,7 @@ func (l *line) send(op int, d any) {
 func (l *line) next() packet {
 	l.Helper()
 	var p packet
-	_ = l.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = l.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	if err := l.conn.ReadJSON(&p); err != nil {
 		l.Fatalf("next packet: %v", err)
 	}
@@ -110,7 +110,7 @@ func (l *line) event(name string) packet {
 // closed is the code with which the connection is closed.
 func (l *line) closed() int {
 	l.Helper()
-	_ = l.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = l.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for {
 		_, _, err := l.conn.ReadMessage()
 		var closed *websocket.CloseError

@@ -12,11 +12,12 @@ import (
 // socket is one gateway connection. Sending never blocks: frames wait in a
 // queue for the writer.
 type socket struct {
-	ws   *websocket.Conn
-	path string
-	wake chan struct{}
-	gone chan struct{}
-	once sync.Once
+	ws     *websocket.Conn
+	number int
+	path   string
+	wake   chan struct{}
+	gone   chan struct{}
+	once   sync.Once
 
 	interval time.Duration // of heartbeats
 	known    bool          // identified or resumed
