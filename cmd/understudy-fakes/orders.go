@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	connectWait = 15 * time.Second // for the bot, before somebody speaks
+	connectWait = 30 * time.Second // for the bot, before somebody speaks
 	postsWait   = 30 * time.Second // for as many posts as were asked for
 )
 

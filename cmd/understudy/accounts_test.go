@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"understudy/adapters/discord"
+	"understudy/adapters/slack"
 	"understudy/core"
 	"understudy/sessions"
 	"understudy/store/memory"
@@ -119,5 +122,19 @@ func TestStateOfAnAccount(t *testing.T) {
 	a.fail(errors.New("the token was revoked"))
 	if got := a.state(); got != "slack: the token was revoked" {
 		t.Errorf("refused: %q", got)
+	}
+}
+
+// What the file says about bots reaches the adapters in their words.
+func TestRuleAboutBotsReachesTheAccounts(t *testing.T) {
+	for written, want := range map[string]string{`{}`: "named", `{"allowBots": false}`: "named", `{"allowBots": true}`: "all", `{"allowBots": "mentions"}`: "mentions"} {
+		s := &setup{env: &environment{}, config: mustParse(t, `{"channels": {"discord": `+written+`, "slack": `+written+`}}`)}
+		d, sl := s.discord(outside{}), s.slack(outside{})
+		if got := cmp.Or(d.Bots, discord.BotsNamed); got != want {
+			t.Errorf("discord with %s: %q, want %q", written, got, want)
+		}
+		if got := cmp.Or(sl.Bots, slack.BotsNamed); string(got) != want {
+			t.Errorf("slack with %s: %q, want %q", written, got, want)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (a *app) request(n int) (*http.Request, string) {
 
 func settled(t *testing.T, s *slacktest.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := s.Wait(ctx, "answers", func() bool { return len(s.Unacked()) == 0 }); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestNoRetry(t *testing.T) {
 	}
 	a.answers = []func(http.ResponseWriter){status(500, "X-Slack-No-Retry", "1"), status(200)}
 	s.Say(slacktest.DM, slacktest.User, "one")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	select {
 	case <-a.came:

@@ -85,7 +85,7 @@ func open(t *testing.T, s *slacktest.Server) socket {
 	}
 	_ = resp.Body.Close()
 	t.Cleanup(func() { _ = ws.Close() })
-	_ = ws.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = ws.SetReadDeadline(time.Now().Add(30 * time.Second))
 	if _, resp, err := websocket.DefaultDialer.Dial(address, nil); err == nil {
 		t.Error("a ticket is good for a second socket")
 	} else {
@@ -247,7 +247,7 @@ func TestEnvelopes(t *testing.T) {
 		t.Errorf("the other socket got %v", third)
 	}
 	d.ack(third)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := s.Wait(ctx, "acknowledgements", func() bool { return len(s.Unacked()) == 0 }); err != nil {
 		t.Error(err)
@@ -464,7 +464,7 @@ func TestFaults(t *testing.T) {
 	}
 	done := make(chan map[string]any)
 	go func() { done <- post() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	select {
 	case <-reached:
