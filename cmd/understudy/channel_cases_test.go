@@ -345,7 +345,7 @@ func ordinaryWordsDoNotStop(s *street) {
 	s.run("")
 	s.lead.Queue("actor", llmtest.Stream(llmtest.Say("Dogs "), llmtest.Gate("slow"), llmtest.Say("and more dogs.")), llmtest.Text("And cats."))
 	k := s.open(s.town, "tell me of dogs")
-	s.until(s.town, "the first request", func() bool { return asked(s.lead) == 1 })
+	s.until(s.town, "the thread", func() bool { return len(s.town.posts(k.thread)) == 1 })
 	k.say(s.town.command("wait, also include cats"))
 	s.until(s.town, "the second message to be admitted", func() bool { return strings.Count(s.said.String(), "message admitted") == 2 })
 	s.lead.Open("slow")

@@ -215,6 +215,9 @@ func (s *Server) add(m *Message) {
 	}
 	s.store(m)
 	c := s.channels[m.Channel]
+	if c == nil {
+		panic("discordtest: nothing can be said in the channel " + m.Channel + ", which is not there (yet)")
+	}
 	if c.Archived {
 		c.Archived = false
 		s.announce(c, true)
