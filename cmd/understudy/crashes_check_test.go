@@ -199,6 +199,20 @@ func (s *crashes) checkStore() {
 	if err != nil || len(rows) > 0 {
 		s.Errorf("%d posts are left to be sent (%v): %+v", len(rows), err, rows)
 	}
+	kept, err := st.Sessions(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	summaries := 0
+	for _, k := range kept {
+		if summaries += k.Compactions; k.Summary != nil && !strings.Contains(k.Summary.Text, "were heard") {
+			s.Errorf("%s has the summary %q", k.Key, k.Summary.Text)
+		}
+	}
+	s.Logf("%d summaries were made", summaries)
+	if summaries == 0 && len(s.threads) > 0 {
+		s.Error("nothing was summarised: the windows of the models are too large for this test")
+	}
 	heard, answered := s.entries()
 	for _, k := range s.threads {
 		for _, l := range k.said {

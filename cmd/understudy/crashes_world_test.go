@@ -52,8 +52,8 @@ func (s *crashes) openWorld() {
 	config := fmt.Sprintf(`{
 		"agents": {"defaults": {"model": {"primary": "lead/actor", "fallbacks": ["second/double"]}}},
 		"models": {"providers": {
-			"lead": {"baseUrl": %q, "api": "anthropic"},
-			"second": {"baseUrl": %q, "api": "chat"},
+			"lead": {"baseUrl": %q, "api": "anthropic", "models": [{"id": "actor", "contextWindow": 1000}]},
+			"second": {"baseUrl": %q, "api": "chat", "models": [{"id": "double", "contextWindow": 900}]},
 		}},
 		"channels": {"discord": {"dmPolicy": "open"}, "slack": {"dmPolicy": "open"}},
 	}`, hint.Lead, hint.Second+"/v1")
