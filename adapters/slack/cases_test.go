@@ -204,6 +204,7 @@ func TestCasesWhatIsMeant(t *testing.T) {
 			}
 		}
 	})
+	t.Run("p194", threadsThatTheBotBegan)
 	t.Run("p112", func(t *testing.T) {
 		r := plainly(t)
 		m := r.bot.next(t, r.hear(slacktest.Channel, atBot+"long"))

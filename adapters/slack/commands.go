@@ -88,7 +88,7 @@ func (a *Adapter) interaction(ctx context.Context, e envelope, ack func()) {
 		return
 	}
 	inv, acts, ok := a.invocation(e.Type, c)
-	if !ok || !a.lets(ctx, inv, a.outsider(c.team()), c.ResponseURL) || !a.calls.add(inv.ID) {
+	if !ok || !a.lets(ctx, inv, a.outsider(c.team()), c.ResponseURL) || !a.fresh(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)
@@ -108,6 +108,10 @@ func callID(trigger string) string {
 	sum := sha256.Sum256([]byte("trigger of Slack\x00" + trigger))
 	return hex.EncodeToString(sum[:12])
 }
+
+// fresh reports whether a call was not taken up before. One without an id cannot
+// be told from others, and counts as new.
+func (a *Adapter) fresh(id string) bool { return id == "" || a.calls.add(id) }
 
 // perform runs a command, or presses, and says what came of them.
 func (a *Adapter) perform(ctx context.Context, inv core.Invocation, acts []act) []core.Reply {

@@ -121,7 +121,7 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 	if who.Bot && a.cfg.Bots != BotsAll && !called && t.Kind != core.KindDirect {
 		return nil
 	}
-	addressed := called || t.Kind == core.KindDirect || rule == MentionNever
+	addressed := called || t.Kind == core.KindDirect || rule == MentionNever || rule == MentionUntilEngaged && !who.Bot && a.repliedTo(ev)
 	if addressed {
 		a.recall.heard(t)
 	} else {
@@ -141,6 +141,12 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 	return a.handler.Message(ctx, m)
 }
 
+// repliedTo reports whether a message is a reply to the bot: in a thread under a
+// message of the bot's, and not to somebody else there.
+func (a *Adapter) repliedTo(ev event) bool {
+	return ev.inThread() && ev.Parent == a.me.user && !ev.toSomebodyElse()
+}
+
 // toSomebodyElse reports whether a message that does not mention the bot begins
 // with the name of another person or group.
 func (ev event) toSomebodyElse() bool {
@@ -158,10 +164,13 @@ func (a *Adapter) compose(ctx context.Context, t core.Thread, who core.Author, e
 	m := core.Message{
 		ID:          id,
 		Author:      who,
-		Target:      core.Target{Thread: t, Recipient: who.ID, RecipientTeam: who.Team},
+		Target:      core.Target{Thread: t},
 		Text:        a.plain(ctx, t.Workspace, ev.Text),
 		At:          ev.TS.time(),
 		Attachments: attachments(ev.Files),
+	}
+	if !who.Bot { // nothing grows for a bot, and nothing is whispered to one
+		m.Target.Recipient, m.Target.RecipientTeam = who.ID, who.Team
 	}
 	if m.At.IsZero() {
 		m.At = time.Now().UTC()

@@ -330,3 +330,33 @@ func TestOrderWithinAConversation(t *testing.T) {
 		}
 	}
 }
+
+// threadsThatTheBotBegan: who replies under a message of the bot replies to the
+// bot, unless he speaks to somebody else, or the rule wants a mention each time.
+func threadsThatTheBotBegan(t *testing.T) {
+	for rule, want := range map[RequireMention]string{MentionUntilEngaged: "why row 3?", MentionAlways: ""} {
+		r := start(t, slacktest.Config{}, set(func(c *Config) {
+			c.RequireMention, c.Bots = everywhere(rule), BotsAll
+		}))
+		began, err := r.a.Post(t.Context(), post(core.Target{Thread: place(slacktest.Channel, "", core.KindChannel)}, "weekly summary"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.slack.Say(slacktest.Channel, slacktest.User, "<@U0OTHER> look at this", slacktest.In(began.ID))
+		r.slack.Say(slacktest.Channel, slacktest.User, "why row 3?", slacktest.In(began.ID))
+		r.slack.Say(slacktest.Channel, slacktest.OtherBot, "alarm", slacktest.In(began.ID))
+		r.settled()
+		var addressed []string
+		for _, m := range r.bot.heard() {
+			if m.Addressed {
+				addressed = append(addressed, m.Text)
+			}
+			if m.Thread().Root != began.ID || m.Author.Bot && m.Target.Recipient != "" {
+				t.Errorf("message is %+v", m)
+			}
+		}
+		if strings.Join(addressed, "|") != want {
+			t.Errorf("%s: addressed were %q", rule, addressed)
+		}
+	}
+}

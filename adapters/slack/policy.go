@@ -209,7 +209,7 @@ func (a *Adapter) lets(ctx context.Context, inv core.Invocation, outsider bool, 
 // decline answers a call that is not carried out, where Slack gave an address
 // for that.
 func (a *Adapter) decline(ctx context.Context, inv core.Invocation, responseURL, text string) {
-	if responseURL == "" || !a.calls.add(inv.ID) {
+	if responseURL == "" || !a.fresh(inv.ID) {
 		return
 	}
 	if err := a.respond(ctx, responseURL, inv.Target.Thread.Root, core.Reply{Text: text}, false); err != nil {

@@ -53,7 +53,7 @@ func (a *Adapter) shortcutInvocation(s shortcut) (core.Invocation, bool) {
 // was acknowledged; what there is to say goes to the caller alone.
 func (a *Adapter) shortcut(ctx context.Context, s shortcut) {
 	inv, ok := a.shortcutInvocation(s)
-	if !ok || !a.lets(ctx, inv, a.outsider(s.team()), s.Response) || !a.calls.add(inv.ID) {
+	if !ok || !a.lets(ctx, inv, a.outsider(s.team()), s.Response) || !a.fresh(inv.ID) {
 		return
 	}
 	inv.Author.Name = a.nameFor(ctx, inv.Author)

@@ -216,6 +216,9 @@ func (a *Adapter) rest(ctx context.Context, failures int, err error) bool {
 		return false
 	}
 	wait := a.pace.pause(failures)
+	if err != nil {
+		wait = max(wait, sendError(err).RetryAfter) // when Slack will answer again
+	}
 	a.stand.trying(failures+1, time.Now().Add(wait), err)
 	a.log.Warn("cannot reach Slack, trying again", "in", wait, "failures", failures+1, "error", clean(err))
 	return sleep(ctx, wait)

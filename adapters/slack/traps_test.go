@@ -199,8 +199,14 @@ func TestTrapLimitsAreNotWaitedFor(t *testing.T) {
 	if _, err := theirs(t, s).AuthTestContext(t.Context()); !errors.As(err, &limited) || limited.RetryAfter != time.Second {
 		t.Errorf("slack-go: %v", err)
 	}
-	s.Fail("auth.test", slacktest.Fault{RetryAfter: 1})
-	begin(t, s, nil).connected()
+	for _, method := range []string{"auth.test", "apps.connections.open"} {
+		s := serve(t, slacktest.Config{})
+		s.Fail(method, slacktest.Fault{RetryAfter: 1})
+		begin(t, s, nil).connected()
+		if calls := s.Calls(method); len(calls) != 2 || calls[1].Time.Sub(calls[0].Time) < time.Second {
+			t.Errorf("%s: asked %+v", method, calls)
+		}
+	}
 }
 
 func TestTrapZeroParameters(t *testing.T) {

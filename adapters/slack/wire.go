@@ -43,6 +43,7 @@ type event struct {
 	Blocks      json.RawMessage `json:"blocks"`
 	TS          stamp           `json:"ts"`
 	ThreadTS    stamp           `json:"thread_ts"`
+	Parent      string          `json:"parent_user_id"` // who began the thread
 	EventTS     stamp           `json:"event_ts"`
 	DeletedTS   stamp           `json:"deleted_ts"`
 	Team        string          `json:"team"`

@@ -175,6 +175,9 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 func (s *Server) event(m *Message, p *place) map[string]any {
 	ev := inside(m)
 	ev["channel"], ev["channel_type"], ev["event_ts"] = p.id, p.kind, m.TS
+	if root := p.find(m.ThreadTS); root != nil && root != m && root.User != "" {
+		ev["parent_user_id"] = root.User
+	}
 	return ev
 }
 
