@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"understudy/core"
@@ -24,6 +25,8 @@ const (
 	// of all that came with a message.
 	maxInline  = 100 << 10
 	maxInlined = 300 << 10
+	// maxOpened is what the files of all open turns may hold together.
+	maxOpened = 256 << 20
 )
 
 // The notes of the sessions; others come from the platform. They go on after
@@ -33,6 +36,7 @@ const (
 	noteNoFiles  = "files cannot be read on this platform"
 	noteTooMany  = "only the first 10 files of a message are read"
 	noteTogether = "the files of the message are too large together"
+	noteBusy     = "so many files are being worked on that there is no room for it now; send it again in a while"
 	notePDF      = "the model in use reads no PDFs"
 	noteVoice    = "no model is set up that listens to voice messages (transcription.model)"
 	noteUnheard  = "it could not be turned into text"
@@ -57,7 +61,18 @@ func (t *turn) fetch(ctx context.Context) ([]core.Attachment, error) {
 			a.Note = noteTogether
 			continue
 		}
-		*a = t.fetchOne(patient, *a, left)
+		limit := min(t.maxFile(), left)
+		likely := limit
+		if a.Size > 0 {
+			likely = min(limit, a.Size)
+		}
+		if !t.b.files.hold(likely) {
+			a.Note = noteBusy
+			continue
+		}
+		*a = t.fetchOne(patient, *a, limit)
+		t.b.files.free(likely - int64(len(a.Data)))
+		t.opened += int64(len(a.Data))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -66,12 +81,30 @@ func (t *turn) fetch(ctx context.Context) ([]core.Attachment, error) {
 	return files, nil
 }
 
-func (t *turn) fetchOne(ctx context.Context, a core.Attachment, left int64) core.Attachment {
-	limit := t.set.MaxAttachment
-	if limit <= 0 {
-		limit = maxFile
+// holding counts what the files of open turns hold.
+type holding struct{ bytes atomic.Int64 }
+
+// hold reserves room for a file, and reports false if there is none.
+func (h *holding) hold(n int64) bool {
+	if h.bytes.Add(n) > maxOpened {
+		h.bytes.Add(-n)
+		return false
 	}
-	got, err := t.b.Sender.Fetch(ctx, t.in.Message.Thread(), a, min(limit, left))
+	return true
+}
+
+func (h *holding) free(n int64) { h.bytes.Add(-n) }
+
+// maxFile is the most that is read of one file.
+func (t *turn) maxFile() int64 {
+	if t.set.MaxAttachment > 0 {
+		return t.set.MaxAttachment
+	}
+	return maxFile
+}
+
+func (t *turn) fetchOne(ctx context.Context, a core.Attachment, limit int64) core.Attachment {
+	got, err := t.b.Sender.Fetch(ctx, t.in.Message.Thread(), a, limit)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		a.Note = noteNoFiles
@@ -148,9 +181,9 @@ func bring(files []core.Attachment, pdfs bool) *brought {
 		case a.MIME == "application/pdf":
 			b.refuse(a, notePDF)
 		case sound(a):
-			b.quote("what was said in the voice message "+a.Name, string(a.Data))
+			b.include(a, "what was said in the voice message "+a.Name)
 		case strings.HasPrefix(a.MIME, "text/"):
-			b.include(a)
+			b.include(a, "the file "+a.Name)
 		default:
 			b.refuse(a, noteKind)
 		}
@@ -164,11 +197,10 @@ func (b *brought) refuse(a core.Attachment, why string) {
 	b.unused = append(b.unused, a.Name+": "+why)
 }
 
-// include puts a text file into the message, or its beginning.
-func (b *brought) include(a core.Attachment) {
+// include puts a text into the message, or its beginning.
+func (b *brought) include(a core.Attachment, name string) {
 	most := min(maxInline, maxInlined-b.inline)
 	text := strings.TrimPrefix(string(a.Data), "\ufeff")
-	name := "the file " + a.Name
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "")
 		why := fmt.Sprintf("only its first %d of %d KiB are read", most>>10, (len(a.Data)+1023)>>10)

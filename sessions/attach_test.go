@@ -150,6 +150,30 @@ func TestLongFilesAreCut(t *testing.T) {
 
 // What was fetched is stored with the message: another run of the turn does not
 // fetch it again, and does not tell again what cannot be used.
+// What was said in a voice message is cut like a file, and the room that files had
+// is free again after the turn.
+func TestALongVoiceMessageIsCut(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.place.fetch = func(a core.Attachment, _ int64) (core.Attachment, error) {
+			a.Data = make([]byte, 1<<20)
+			return a, nil
+		}
+		h.set.Transcribe = func(context.Context, core.Attachment) (string, error) { return strings.Repeat("so, ", 50<<10), nil }
+		h.open()
+		h.bring("t1", "", core.Attachment{Name: "v.ogg", MIME: "audio/ogg"})
+		h.expectPosts("t1 command: Not everything that came with this message can be used. v.ogg: only its first 100 of 200 KiB are read.", "t1 answer: ok")
+		if got := len(h.lastAsked()[1].Text); got > 101<<10 {
+			t.Errorf("the model got %d bytes", got)
+		}
+		for range 30 { // of 20 MiB, as long as nobody knows better
+			h.bring("t1", "", core.Attachment{Name: "v.ogg", MIME: "audio/ogg"})
+		}
+		if last := h.place.all(); strings.Contains(strings.Join(last, "\n"), "so many files") {
+			t.Errorf("posts: %q", last)
+		}
+	})
+}
+
 func TestFilesAreFetchedOnce(t *testing.T) {
 	inHouse(t, func(h *house) {
 		asked := 0

@@ -75,12 +75,43 @@ func (t *turn) read(ctx context.Context) error {
 	}
 	through := t.sess.Summary.through()
 	t.history = slices.DeleteFunc(all, func(e Entry) bool { return e.Seq <= through })
-	t.more = len(t.history) == historyLimit
+	t.more = len(t.history) == historyLimit || len(t.history) == len(all) && bulk(all) >= historyBulk
 	return nil
 }
 
+// bulk is how many bytes entries hold.
+func bulk(entries []Entry) int {
+	n := 0
+	for _, e := range entries {
+		for _, p := range e.Message.Parts {
+			n += len(p.Text)
+			switch {
+			case p.Image != nil:
+				n += len(p.Image.Data)
+			case p.Document != nil:
+				n += len(p.Document.Data)
+			case p.Call != nil:
+				n += len(p.Call.Args)
+			case p.Result != nil:
+				n += len(p.Result.Text)
+			case p.Opaque != nil:
+				n += len(p.Opaque.Data)
+			}
+		}
+	}
+	return n
+}
+
+const (
+	// historyBulk is how many bytes of a history are so many that there may be
+	// more than was read.
+	historyBulk = HistoryBytes / 2
+	// keptBulk is how many of them stay where the older part is summarised.
+	keptBulk = HistoryBytes / 4
+)
+
 // historyLimit is the most entries of a transcript that a turn reads. When there
-// are more, the older ones are summarised, whatever the window holds.
+// are more, or they are very large, the older ones are summarised, whatever the window holds.
 const historyLimit = 1000
 
 // hear reads what came with the message and was said before it, and stores all

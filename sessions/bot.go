@@ -72,6 +72,7 @@ type Bot struct {
 	places   *Slots // for open turns
 	held     int    // bytes of what waits in the lanes, see waiting.weight
 	crowds   crowds
+	files    holding
 	pages    pages
 	refusals refusals
 	troubled troubled

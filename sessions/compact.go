@@ -90,13 +90,14 @@ func (t *turn) reported(ref llm.Ref) int {
 }
 
 // boundary is where the newest part of the history begins that takes no more
-// than so many tokens and entries. It is at a user message, so that no tool call
+// than so many tokens and entries, nor more bytes than may stay. It is at a user message, so that no tool call
 // is parted from its result, and leaves what this turn was asked.
 func (t *turn) boundary(room, entries int) int {
 	cut := min(lastUser(t.history), len(t.history)-len(t.said))
-	used := sizes(t.history[cut:])
+	used, held := sizes(t.history[cut:]), bulk(t.history[cut:])
 	for i := cut - 1; i > 0 && len(t.history)-i <= entries; i-- {
-		if used += size(t.history[i].Message); used > room {
+		used += size(t.history[i].Message)
+		if held += bulk(t.history[i : i+1]); used > room || held > keptBulk {
 			break
 		}
 		if t.history[i].Message.Role == llm.User {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"understudy/core"
 	"understudy/core/llm"
 	"understudy/sessions"
 )
@@ -103,6 +104,45 @@ func TestCompactTwice(t *testing.T) {
 		}
 		if n := len(h.log.Requests()); n != 3 {
 			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// A conversation whose pictures are more than a turn reads at once is summarised,
+// however large the window is, and not again while what is left is less.
+func TestManyPicturesAreSummarised(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.place.fetch = func(a core.Attachment, _ int64) (core.Attachment, error) {
+			a.Data, a.MIME = make([]byte, 3<<20), "image/png"
+			return a, nil
+		}
+		h.open()
+		pictures := func() (n int) {
+			requests := h.log.Requests()
+			for _, m := range requests[len(requests)-1].Request.Messages {
+				for _, p := range m.Parts {
+					if p.Image != nil {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		for i := range 6 { // 18 MiB
+			h.bring("t1", fmt.Sprint("picture ", i), core.Attachment{Name: "p.png", MIME: "image/png"})
+		}
+		if n := pictures(); n != 6 || h.session("t1").Summary != nil {
+			t.Fatalf("the model got %d pictures, and the summary is %+v", n, h.session("t1").Summary)
+		}
+		h.model("a/m1", `text "SUMMARY"`, `text "fine"`)
+		h.say("t1", "and now?")
+		if s := h.session("t1"); s.Summary == nil || s.Summary.Text != "SUMMARY" || pictures() > 2 {
+			t.Errorf("the summary is %+v, and the model got %d pictures", s.Summary, pictures())
+		}
+		before := len(h.log.Requests())
+		h.say("t1", "and then?")
+		if n := len(h.log.Requests()) - before; n != 1 {
+			t.Errorf("the next message took %d requests", n)
 		}
 	})
 }

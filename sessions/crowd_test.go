@@ -99,6 +99,7 @@ func TestTooMuchWaitsEverywhere(t *testing.T) {
 		h.open()
 		h.model("a/m1", `slow 110s text "the first"`, `text "ok"`)
 		h.by("ann", "t0", "the open turn")
+		synctest.Wait()
 		say := func(who string, from, messages int) {
 			for i := range messages {
 				m := h.message(fmt.Sprint("t", from+i/100), "look")

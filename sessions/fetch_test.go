@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"understudy/core"
 	"understudy/core/delivery"
@@ -78,6 +79,36 @@ func TestLimitsOfFiles(t *testing.T) {
 	}
 }
 
+// The files of all open turns have a limit together: where there is no room for
+// another one its sender is told, and it is there again when a turn is over.
+func TestLimitsOfFilesOfAllTurns(t *testing.T) {
+	b := New(Config{Sender: delivery.New(delivery.Config{
+		Platform: func(core.Thread) (core.Platform, bool) { return &files{size: 1 << 20}, true },
+	})})
+	next := func(size int64) *turn {
+		x := &turn{b: b, set: &Settings{}}
+		x.in.Message.Attachments = []core.Attachment{{Name: "a", Size: size}}
+		return x
+	}
+	if !b.files.hold(maxOpened - 10<<20) { // others have nearly all of it
+		t.Fatal("there is no room from the beginning")
+	}
+	first := next(10 << 20)
+	if got := notes(t, first); !slices.Equal(got, []string{""}) || first.opened != 1<<20 {
+		t.Errorf("the last file that has room: notes %q, %d bytes", got, first.opened)
+	}
+	if got := notes(t, next(10<<20)); !slices.Equal(got, []string{noteBusy}) {
+		t.Errorf("one too many: notes %q", got)
+	}
+	if got := notes(t, next(0)); !slices.Equal(got, []string{noteBusy}) { // it may be 20 MiB
+		t.Errorf("one of unknown size: notes %q", got)
+	}
+	b.files.free(first.opened)
+	if got := notes(t, next(10<<20)); !slices.Equal(got, []string{""}) {
+		t.Errorf("when a turn is over: notes %q", got)
+	}
+}
+
 func TestFilesThatCannotBeFetched(t *testing.T) {
 	for name, c := range map[string]struct {
 		p    core.Platform
@@ -112,5 +143,24 @@ func TestLabels(t *testing.T) {
 	}
 	if got := label(string(make([]byte, 60)) + string(slices.Repeat([]rune{'ä'}, 200))); len(got) > maxLabel+len("…") {
 		t.Errorf("a name of %d bytes", len(got))
+	}
+}
+
+// The lists that can be picked from do not pile up; the oldest go first.
+func TestPagesAreBounded(t *testing.T) {
+	var p pages
+	now := time.Now()
+	var tokens []string
+	for range maxPages + 10 {
+		tokens = append(tokens, p.keep(page{made: now}))
+	}
+	if len(p.list) != maxPages {
+		t.Errorf("%d are kept", len(p.list))
+	}
+	if _, ok := p.find(tokens[9], now); ok {
+		t.Error("an old one is still there")
+	}
+	if _, ok := p.find(tokens[10], now); !ok {
+		t.Error("a newer one is gone")
 	}
 }

@@ -96,3 +96,19 @@ func TestNamesOfStrangersAreNoMarkup(t *testing.T) {
 		}
 	})
 }
+
+// A model is not told more of a name than there is room for.
+func TestLongNames(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		m := h.message("t1", "hello")
+		m.Author.Name = strings.Repeat("ä", 10_000)
+		if err := h.bot.Message(context.Background(), m); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := h.lastAsked()[0].Text; !strings.HasPrefix(got, `{"speaker":"ää`) || len(got) > 150 {
+			t.Errorf("the model is told %d bytes of the name", len(got))
+		}
+	})
+}

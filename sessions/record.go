@@ -225,9 +225,21 @@ type Records interface {
 	CommitChoice(ctx context.Context, k core.Key, lease int64, change func(ChoiceTx) error) error
 }
 
+// HistoryBytes is about the most of a transcript that is read into memory at once.
+// Text never comes near; pictures do.
+const HistoryBytes = 32 << 20
+
+// Enough reports whether a transcript that is read from its end has been read far
+// enough: bytes of it, back to an entry.
+func Enough(bytes int, e Entry) bool {
+	return bytes >= HistoryBytes && e.Message.Role == llm.User
+}
+
 // History reads what was said and decided.
 type History interface {
-	// Transcript is the newest limit entries of a transcript, oldest first.
+	// Transcript is the newest limit entries of a transcript, oldest first; fewer
+	// where those hold more than HistoryBytes, as they are stored, but all from
+	// the last user message on, and that first.
 	Transcript(ctx context.Context, k core.Key, transcript string, limit int) ([]Entry, error)
 	// Turn is the record of a turn; ok is false for an unknown id.
 	Turn(ctx context.Context, id string) (t Turn, ok bool, err error)
@@ -247,7 +259,8 @@ type Archive interface {
 	// the oldest first.
 	Transcripts(context.Context, core.Key) ([]string, error)
 	// Following are the entries of a transcript after one with that Seq, oldest
-	// first and at most limit: 0 is the beginning.
+	// first and at most limit, or about HistoryBytes; none only where no more
+	// follow. 0 is the beginning.
 	Following(ctx context.Context, k core.Key, transcript string, after int64, limit int) ([]Entry, error)
 }
 

@@ -124,9 +124,9 @@ func (t *turn) speaker(a core.Author) string {
 	case !t.in.Message.Thread().Shared():
 		return ""
 	case a.Name == "":
-		return a.ID
+		return shorten(a.ID, maxLabel)
 	}
-	return a.Name
+	return shorten(a.Name, maxLabel)
 }
 
 // shorten cuts a text to at most n bytes, between two characters.

@@ -45,6 +45,7 @@ type turn struct {
 	writer  *delivery.Writer
 	chain   *failover.Turn
 	text    strings.Builder // of the answer so far, since it was last discarded
+	opened  int64           // bytes of the files that came with the message
 	gap     bool            // what is said next is a paragraph of its own
 	reply   llm.Message     // of the last call
 	spent   llm.Usage       // by the last call
@@ -92,6 +93,7 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 		working = b.Sender.Working(in.Message.Target)
 	}
 	defer working()
+	defer func() { b.files.free(t.opened) }()
 
 	err := b.guard("a turn panicked", t.id, func() error { return t.begin(ctx) })
 	if err == nil {

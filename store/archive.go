@@ -42,5 +42,13 @@ func (s *Store) Transcripts(ctx context.Context, k core.Key) ([]string, error) {
 
 // Following are the entries of a transcript after one of them.
 func (s *Store) Following(ctx context.Context, k core.Key, transcript string, after int64, limit int) ([]sessions.Entry, error) {
-	return list(ctx, s, scanEntry, followingQuery, k.Agent, k.Thread, transcript, after, max(limit, 0))
+	bytes := 0
+	return list(ctx, s, func(sc scanner) (sessions.Entry, error) {
+		if bytes >= sessions.HistoryBytes {
+			return sessions.Entry{}, errEnough
+		}
+		e, n, err := scanEntry(sc)
+		bytes += n
+		return e, err
+	}, followingQuery, k.Agent, k.Thread, transcript, after, max(limit, 0))
 }

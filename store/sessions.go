@@ -64,22 +64,33 @@ func (s *Store) commitTx(ctx context.Context, op string, k core.Key, change func
 	})
 }
 
-// Transcript is the newest limit entries of a transcript, oldest first.
+// Transcript is the newest limit entries of a transcript, oldest first, or fewer
+// where they are large.
 func (s *Store) Transcript(ctx context.Context, k core.Key, transcript string, limit int) ([]sessions.Entry, error) {
-	entries, err := list(ctx, s, scanEntry, transcriptQuery, k.Agent, k.Thread, transcript, max(limit, 0))
+	bytes, enough := 0, false
+	entries, err := list(ctx, s, func(sc scanner) (sessions.Entry, error) {
+		if enough {
+			return sessions.Entry{}, errEnough
+		}
+		e, n, err := scanEntry(sc)
+		bytes += n
+		enough = sessions.Enough(bytes, e)
+		return e, err
+	}, transcriptQuery, k.Agent, k.Thread, transcript, max(limit, 0))
 	slices.Reverse(entries)
 	return entries, err
 }
 
-func scanEntry(sc scanner) (e sessions.Entry, err error) {
+// scanEntry reads an entry, and how many bytes it takes.
+func scanEntry(sc scanner) (e sessions.Entry, bytes int, err error) {
 	var seq int64
 	var doc string
 	if err := sc.Scan(&seq, &doc); err != nil {
-		return e, err
+		return e, 0, err
 	}
 	err = decode(doc, &e)
 	e.Seq = seq
-	return e, err
+	return e, len(doc), err
 }
 
 // Turn is the record of a turn.

@@ -175,6 +175,9 @@ func list[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q
 	var all []T
 	for rows.Next() {
 		v, err := scan(rows)
+		if errors.Is(err, errEnough) {
+			return all, nil
+		}
 		if err != nil {
 			return nil, s.readError(ctx, err)
 		}
@@ -185,6 +188,9 @@ func list[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q
 	}
 	return all, nil
 }
+
+// errEnough is what a scan of [list] returns in place of another row.
+var errEnough = errors.New("store: no more rows are wanted")
 
 // reader is the prepared form of a query, for any connection of the pool.
 func (s *Store) reader(query string) (*sql.Stmt, error) {

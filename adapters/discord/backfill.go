@@ -268,6 +268,10 @@ func (r *run) letIn(channel string) {
 	}
 }
 
+// maxHeld is how many messages of one channel wait for older ones; more are taken
+// before those.
+const maxHeld = 1000
+
 // live takes a message of the gateway. While its channel is still to be read,
 // the message waits, since older ones come first.
 func (r *run) live(m wireMessage) {
@@ -278,7 +282,7 @@ func (r *run) live(m wireMessage) {
 		r.direct.put(m.ChannelID, struct{}{})
 	}
 	list, waits := r.held[m.ChannelID]
-	if waits {
+	if waits = waits && len(list) < maxHeld; waits {
 		r.held[m.ChannelID] = append(list, m)
 	}
 	r.mu.Unlock()

@@ -372,3 +372,15 @@ func TestSwitchThatIsOff(t *testing.T) {
 		t.Errorf("the operator is told %+v", a)
 	}
 }
+
+// A frame that is larger than any of Discord's ends the connection, and no more:
+// on the next one the bot hears what was said meanwhile.
+func TestAFrameThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.fake.SendRaw(`{"op":0,"t":"TYPING_START","d":"` + strings.Repeat("x", 33<<20) + `"}`)
+	h.fake.Say(h.fake.Direct("700"), "700", "still there?")
+	if m := h.heard(1); m.Text != "still there?" {
+		t.Errorf("heard %+v", m)
+	}
+}

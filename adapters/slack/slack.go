@@ -120,7 +120,7 @@ func New(cfg Config) (*Adapter, error) {
 	a.api = slackgo.New(cfg.BotToken.Reveal(),
 		slackgo.OptionAppLevelToken(cfg.AppToken.Reveal()),
 		slackgo.OptionAPIURL(cfg.APIURL),
-		slackgo.OptionHTTPClient(a.http))
+		slackgo.OptionHTTPClient(boundedClient{a.http}))
 	a.names = newNames(a.fetchPerson)
 	a.warnNobody()
 	return a, nil

@@ -169,6 +169,9 @@ func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
 			}
 			t.prompt()
 		case err := <-readErr:
+			if errors.Is(err, bufio.ErrTooLong) {
+				return fmt.Errorf("a line of the terminal has more than %d MiB; give a long text as a file", maxText>>20)
+			}
 			if err != nil {
 				return fmt.Errorf("reading the terminal: %w", err)
 			}

@@ -316,3 +316,15 @@ func TestALineThatTheTerminalCut(t *testing.T) {
 		}
 	})
 }
+
+// A line without an end is not read into memory: the talk ends with a word that
+// says so.
+func TestALineThatIsTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTalk(t, Config{In: strings.NewReader(strings.Repeat("x", maxText+1))}, nil)
+		<-x.done
+		if x.err == nil || x.err.Error() != "a line of the terminal has more than 1 MiB; give a long text as a file" {
+			t.Errorf("it ended with %v", x.err)
+		}
+	})
+}

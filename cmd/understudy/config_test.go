@@ -359,3 +359,27 @@ func checkWords(t *testing.T, v reflect.Value) {
 		}
 	}
 }
+
+// A configuration, or a system prompt in a file, is not read at any size.
+func TestConfigFilesThatAreTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	large := write("large.jsonc", "{}"+strings.Repeat(" ", largestConfig-1))
+	if _, err := loadConfig(large); err == nil || err.Error() != "reading the configuration: "+large+" is larger than 1024 KiB" {
+		t.Errorf("a large file gives %v", err)
+	}
+	if _, err := loadConfig(write("fits.jsonc", "{}"+strings.Repeat(" ", largestConfig-2))); err != nil {
+		t.Errorf("a file that is just small enough gives %v", err)
+	}
+	prompt := write("prompt.md", strings.Repeat("x", largestPrompt+1))
+	_, err := loadConfig(write("c.jsonc", `{"agents": {"defaults": {"systemPrompt": {"file": "prompt.md"}}}}`))
+	if err == nil || !strings.Contains(err.Error(), prompt+" is larger than 256 KiB") {
+		t.Errorf("a large prompt gives %v", err)
+	}
+}

@@ -96,9 +96,28 @@ func (r Rules) Fail(s State, profile, model string, e *llm.Error, now time.Time)
 			m = map[string]Window{}
 		}
 		m[key] = book(m[key], step)
+		forgetModels(m, key)
 		s.Models = m
 	}
 	return s
+}
+
+// maxModels is how many models of one profile are remembered as blocked. People
+// can choose any name, and what does not exist stays blocked by name.
+const maxModels = 100
+
+// forgetModels drops the windows that end first, where there are too many. That
+// of keep stays, and so does the one of all models.
+func forgetModels(m map[string]Window, keep string) {
+	for len(m) > maxModels {
+		first := ""
+		for k, w := range m {
+			if k != keep && k != AllModels && (first == "" || w.Until.Before(m[first].Until) || w.Until.Equal(m[first].Until) && k < first) {
+				first = k
+			}
+		}
+		delete(m, first)
+	}
 }
 
 // Succeed is the state of a profile after model answered at now: the model's

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -129,4 +130,23 @@ func TestBlocksProperty(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Names of models that do not exist do not pile up in the state of a profile; what
+// was learned last, and about all models, stays.
+func TestBlockedModelsAreBounded(t *testing.T) {
+	r, now := DefaultRules(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := r.Fail(State{}, "a:p", "m", &llm.Error{Reason: llm.RateLimit, Scope: llm.ScopeProfile}, now)
+	for i := range 1000 {
+		now = now.Add(time.Second)
+		s = r.Fail(s, "a:p", fmt.Sprint("m", i), &llm.Error{Reason: llm.ModelNotFound}, now)
+	}
+	if len(s.Models) != maxModels {
+		t.Errorf("%d models are remembered", len(s.Models))
+	}
+	for _, key := range []string{AllModels, "m999", "m901"} {
+		if _, ok := s.Models[key]; !ok {
+			t.Errorf("%s is forgotten", key)
+		}
+	}
 }

@@ -52,10 +52,12 @@ func (s *Store) Transcripts(ctx context.Context, k core.Key) (ids []string, err 
 // Following are the entries of a transcript after one of them.
 func (s *Store) Following(ctx context.Context, k core.Key, id string, after int64, limit int) (list []sessions.Entry, err error) {
 	err = s.read(ctx, func(d *data) error {
+		bytes := 0
 		for _, e := range d.transcripts[transcript{k, id}] {
-			if e.seq <= after || len(list) >= limit {
+			if e.seq <= after || len(list) >= limit || bytes >= sessions.HistoryBytes {
 				continue
 			}
+			bytes += len(e.doc)
 			v, err := decode[sessions.Entry](e.doc)
 			if err != nil {
 				return err

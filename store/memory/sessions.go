@@ -157,15 +157,19 @@ func (s *Store) commit(ctx context.Context, op string, k core.Key, run func(*tx)
 // Transcript is the newest limit entries of a transcript, oldest first.
 func (s *Store) Transcript(ctx context.Context, k core.Key, id string, limit int) (entries []sessions.Entry, err error) {
 	err = s.read(ctx, func(d *data) error {
-		all := d.transcripts[transcript{k, id}]
-		for _, e := range all[max(0, len(all)-max(0, limit)):] {
+		all, bytes := d.transcripts[transcript{k, id}], 0
+		for _, e := range slices.Backward(all[max(0, len(all)-max(0, limit)):]) {
 			v, err := decode[sessions.Entry](e.doc)
 			if err != nil {
 				return err
 			}
 			v.Seq = e.seq
 			entries = append(entries, v)
+			if bytes += len(e.doc); sessions.Enough(bytes, v) {
+				break
+			}
 		}
+		slices.Reverse(entries)
 		return nil
 	})
 	return entries, err

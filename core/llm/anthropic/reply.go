@@ -39,6 +39,9 @@ type reader struct {
 	reason  string // the stop reason, once it came
 	last    string // the event that brought it
 	ended   bool   // message_stop came
+	texts   int    // bytes of text so far
+	calls   int    // so far
+	excess  error  // why there is more of the answer than there may be
 	usage   usage
 }
 
@@ -47,7 +50,13 @@ type reader struct {
 func (r *reader) read(ctx context.Context, stream *ssestream.Stream[sdk.MessageStreamEventUnion], yield func(llm.Event, error) bool) (open bool, failure *llm.Failure) {
 	for stream.Next() {
 		ev := stream.Current()
-		if event, ok := r.add(&ev); ok && !yield(event, nil) {
+		event, ok := r.add(&ev)
+		if r.excess != nil {
+			f := r.attempt.Failure(ctx, r.excess)
+			f.Finish = "malformed_response"
+			return true, &f
+		}
+		if ok && !yield(event, nil) {
 			return false, nil
 		}
 	}
@@ -92,6 +101,10 @@ func (r *reader) start(ev *sdk.MessageStreamEventUnion) (llm.Event, bool) {
 	r.blocks = append(r.blocks, b)
 	r.byIndex[ev.Index] = b
 	switch b.kind {
+	case "tool_use":
+		if r.calls++; r.calls > llm.MaxCalls {
+			r.excess = llm.ErrManyCalls
+		}
 	case "text":
 		b.text.WriteString(from.Text)
 		return llm.Event{Kind: llm.TextEvent, Text: from.Text}, from.Text != ""
@@ -112,6 +125,9 @@ func (r *reader) extend(ev *sdk.MessageStreamEventUnion) (llm.Event, bool) {
 	switch d.Type {
 	case "text_delta":
 		b.text.WriteString(d.Text)
+		if r.texts += len(d.Text); r.texts > llm.MaxText {
+			r.excess = llm.ErrMuchText
+		}
 		return llm.Event{Kind: llm.TextEvent, Text: d.Text}, d.Text != ""
 	case "thinking_delta":
 		b.thinking.WriteString(d.Thinking)
@@ -120,6 +136,9 @@ func (r *reader) extend(ev *sdk.MessageStreamEventUnion) (llm.Event, bool) {
 		b.signature.WriteString(d.Signature)
 	case "input_json_delta":
 		b.text.WriteString(d.PartialJSON)
+		if b.text.Len() > llm.MaxArgs {
+			r.excess = llm.ErrLongArgs
+		}
 	}
 	return llm.Event{}, false
 }

@@ -22,7 +22,10 @@ type callDelta struct {
 
 // calls puts tool calls together from their pieces, in the order in which they
 // began.
-type calls struct{ open []*openCall }
+type calls struct {
+	open    []*openCall
+	longest int // bytes of arguments of one of them
+}
 
 type openCall struct {
 	index *int
@@ -45,6 +48,10 @@ func (c *calls) add(deltas []callDelta) {
 			call.name = d.Function.Name
 		}
 		call.args.WriteString(argumentText(d.Function.Arguments))
+		c.longest = max(c.longest, call.args.Len())
+		if len(c.open) > llm.MaxCalls {
+			return
+		}
 	}
 }
 

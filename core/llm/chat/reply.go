@@ -105,6 +105,11 @@ func (r *reader) read(ctx context.Context, resp *http.Response, yield func(llm.E
 			return true, &f
 		}
 		thinking, text := r.add(c, data)
+		if err := r.excess(); err != nil {
+			f := r.attempt.Failure(ctx, err)
+			f.Finish = "malformed_response"
+			return true, &f
+		}
 		if thinking != "" && !yield(llm.Event{Kind: llm.ThinkingEvent, Text: thinking}, nil) {
 			return false, nil
 		}
@@ -113,6 +118,19 @@ func (r *reader) read(ctx context.Context, resp *http.Response, yield func(llm.E
 		}
 	}
 	return true, r.judge(ctx, events.Err())
+}
+
+// excess is why there is more of the answer than there may be.
+func (r *reader) excess() error {
+	switch {
+	case r.text.Len()+r.refusal.Len() > llm.MaxText:
+		return llm.ErrMuchText
+	case len(r.calls.open) > llm.MaxCalls:
+		return llm.ErrManyCalls
+	case r.calls.longest > llm.MaxArgs:
+		return llm.ErrLongArgs
+	}
+	return nil
 }
 
 // failed reports an error inside the stream.

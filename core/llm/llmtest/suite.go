@@ -53,6 +53,7 @@ func Suite(t *testing.T, d Dialect, newClient func(*Wire) llm.Client) {
 		"cancel is seen":         s.cancelIsSeen,
 		"leaving is seen":        s.leavingIsSeen,
 		"one connection":         s.oneConnection,
+		"too much":               s.tooMuch,
 		"connection refused":     s.connectionRefused,
 		"no redirect":            s.noRedirect,
 		"key stays secret":       s.keyStaysSecret,
@@ -128,6 +129,45 @@ func (s suite) streams(t *testing.T) {
 	o := call(t, t.Context(), s.newClient(w), hello(), func(ev llm.Event) { w.Server.Open(ev.Text) })
 	if o.done(t); o.text() != "onetwo" {
 		t.Errorf("text %q, want %q", o.text(), "onetwo")
+	}
+}
+
+// tooMuch: an answer that holds more than any model's is a failure that says so,
+// and one with just as much as it may is whole.
+func (s suite) tooMuch(t *testing.T) {
+	calls := func(n int) (steps []Step) {
+		for i := range n {
+			steps = append(steps, Use(llm.Call{ID: fmt.Sprintf("call_%d", i), Name: "clock", Args: []byte(`{"zone":"UTC"}`)}))
+		}
+		return steps
+	}
+	args := func(n int) Step {
+		const head, tail = `{"x":"`, `"}`
+		return Use(llm.Call{ID: "call_1", Name: "clock", Args: []byte(head + strings.Repeat("x", n-len(head)-len(tail)) + tail)})
+	}
+	half := Say(strings.Repeat("x", llm.MaxText/2))
+	for _, c := range []struct {
+		name  string
+		steps []Step
+		fails error
+	}{
+		{"just enough text", []Step{half, half}, nil},
+		{"too much text", []Step{half, half, Say("x")}, llm.ErrMuchText},
+		{"just enough calls", calls(llm.MaxCalls), nil},
+		{"too many calls", calls(llm.MaxCalls + 1), llm.ErrManyCalls},
+		{"just enough arguments", []Step{args(llm.MaxArgs)}, nil},
+		{"too long arguments", []Step{args(llm.MaxArgs + 1)}, llm.ErrLongArgs},
+	} {
+		w := s.wire(t)
+		w.Server.Queue(Model, Stream(c.steps...))
+		o := call(t, t.Context(), s.newClient(w), hello(), nil)
+		if c.fails == nil {
+			o.done(t)
+			continue
+		}
+		if reason := o.reason(t); reason != llm.Timeout || !strings.Contains(o.err.Detail, c.fails.Error()) {
+			t.Errorf("%s: %v with the detail %q, want %q", c.name, reason, o.err.Detail, c.fails)
+		}
 	}
 }
 
