@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -223,6 +224,9 @@ func (a *Attempt) Close() {
 // the caller's own context, err what the transport or the SDK said, nil when
 // the answer itself is the failure. The client fills in the rest.
 func (a *Attempt) Failure(ctx context.Context, err error) Failure {
+	if errors.Is(err, bufio.ErrTooLong) { // one line of it
+		err = errAnswerTooLarge
+	}
 	if err == nil && a.status < 400 {
 		err = a.broken // a failing status tells more than how its body ended
 	}

@@ -146,6 +146,7 @@ func (s suite) tooMuch(t *testing.T) {
 		return Use(llm.Call{ID: "call_1", Name: "clock", Args: []byte(head + strings.Repeat("x", n-len(head)-len(tail)) + tail)})
 	}
 	half := Say(strings.Repeat("x", llm.MaxText/2))
+	line := strings.Repeat("x", 4<<20)
 	for _, c := range []struct {
 		name  string
 		steps []Step
@@ -157,6 +158,7 @@ func (s suite) tooMuch(t *testing.T) {
 		{"too many calls", calls(llm.MaxCalls + 1), llm.ErrManyCalls},
 		{"just enough arguments", []Step{args(llm.MaxArgs)}, nil},
 		{"too long arguments", []Step{args(llm.MaxArgs + 1)}, llm.ErrLongArgs},
+		{"a line without an end", []Step{Raw("data: "), Raw(line), Raw(line), Raw(line), Raw(line), Raw(line), Raw(line), Raw(line), Raw(line), Raw(line)}, errors.New("the answer is larger than 32 MiB")},
 	} {
 		w := s.wire(t)
 		w.Server.Queue(Model, Stream(c.steps...))
