@@ -9,9 +9,9 @@ import (
 // Slots are how many of something may go on at once, shared fairly between
 // people:
 //
-//   - A free slot goes to whoever holds the fewest; those who hold equally many
-//     take turns. So a person who has none waits for at most one that is given to
-//     each other person, however many those ask for.
+//   - A free slot goes to whoever holds the fewest, and of those who hold equally
+//     many to whoever was served longest ago. So a person who has none waits for
+//     at most one that is given to each other person, however many those ask for.
 //   - Of eight slots or more, one in eight is kept from a person who holds all
 //     the others: somebody else need not wait until a request of theirs ends.
 //   - What one person asks for is served in the order of asking.
@@ -21,16 +21,23 @@ type Slots struct {
 	mu     sync.Mutex
 	free   int
 	most   int // that one person may hold
+	given  int // so far
 	people map[string]*claimant
-	ring   []*claimant // those who wait for something, whose turn it is first
+	queue  []*claimant // those who wait for something, by when they were served
 }
 
-// claimant is somebody who holds slots or waits for some.
+// claimant is somebody who holds slots, waits for some, or did lately.
 type claimant struct {
-	who     string
 	held    int
 	waiting []*claim
+	// served is twice the number of the slot that was given last. Who is new
+	// comes just before whoever was served then.
+	served int
 }
+
+// maxRemembered is how many people are remembered who neither hold nor want
+// anything, so that whoever comes back keeps their place.
+const maxRemembered = 1000
 
 // claim is one slot that somebody waits for.
 type claim struct {
@@ -71,12 +78,13 @@ func (s *Slots) Ask(who string, grant func(release func())) (withdraw func() boo
 	s.mu.Lock()
 	p := s.people[who]
 	if p == nil {
-		p = &claimant{who: who}
+		s.tidy()
+		p = &claimant{served: 2*s.given - 1}
 		s.people[who] = p
 	}
 	c := &claim{of: p, grant: grant}
 	if p.waiting = append(p.waiting, c); len(p.waiting) == 1 {
-		s.ring = append(s.ring, p)
+		s.enter(p)
 	}
 	s.mu.Unlock()
 	s.serve()
@@ -102,32 +110,42 @@ func (s *Slots) next() *claim {
 		return nil
 	}
 	at := -1
-	for i, p := range s.ring {
-		if p.held < s.most && (at < 0 || p.held < s.ring[at].held) {
+	for i, p := range s.queue {
+		if p.held < s.most && (at < 0 || p.held < s.queue[at].held) {
 			at = i
 		}
 	}
 	if at < 0 {
 		return nil
 	}
-	p := s.ring[at]
+	p := s.queue[at]
 	c := p.waiting[0]
 	p.waiting[0] = nil
 	p.waiting = p.waiting[1:]
-	s.ring = slices.Delete(s.ring, at, at+1)
-	if len(p.waiting) > 0 {
-		s.ring = append(s.ring, p)
-	}
-	p.held++
+	s.queue = slices.Delete(s.queue, at, at+1)
 	s.free--
+	s.given++
+	p.held++
+	p.served = 2 * s.given
+	if len(p.waiting) > 0 {
+		s.enter(p)
+	}
 	return c
+}
+
+// enter puts somebody who waits in the queue. The lock is held.
+func (s *Slots) enter(p *claimant) {
+	at := len(s.queue)
+	for at > 0 && s.queue[at-1].served > p.served {
+		at--
+	}
+	s.queue = slices.Insert(s.queue, at, p)
 }
 
 func (s *Slots) release(p *claimant) {
 	s.mu.Lock()
 	s.free++
 	p.held--
-	s.forget(p)
 	s.mu.Unlock()
 	s.serve()
 }
@@ -141,16 +159,20 @@ func (s *Slots) withdraw(c *claim) bool {
 		return false
 	}
 	if p.waiting = slices.Delete(p.waiting, at, at+1); len(p.waiting) == 0 {
-		s.ring = slices.DeleteFunc(s.ring, func(o *claimant) bool { return o == p })
-		s.forget(p)
+		s.queue = slices.DeleteFunc(s.queue, func(o *claimant) bool { return o == p })
 	}
 	return true
 }
 
-// forget drops somebody who neither holds a slot nor waits for one. The lock is
-// held.
-func (s *Slots) forget(p *claimant) {
-	if p.held == 0 && len(p.waiting) == 0 {
-		delete(s.people, p.who)
+// tidy forgets those who neither hold nor want anything, once they are many. The
+// lock is held.
+func (s *Slots) tidy() {
+	if len(s.people) < maxRemembered {
+		return
+	}
+	for who, p := range s.people {
+		if p.held == 0 && len(p.waiting) == 0 {
+			delete(s.people, who)
+		}
 	}
 }

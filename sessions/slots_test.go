@@ -47,7 +47,7 @@ func TestSlotsTakeTurns(t *testing.T) {
 	for range 5 {
 		c.done(c.order[len(c.order)-1])
 	}
-	if want := []string{"flood", "flood", "ann", "bob", "flood", "bob"}; !slices.Equal(c.order, want) {
+	if want := []string{"flood", "ann", "bob", "flood", "bob", "flood"}; !slices.Equal(c.order, want) {
 		t.Errorf("served %q, want %q", c.order, want)
 	}
 }
@@ -64,6 +64,21 @@ func TestSlotsGoToThoseWhoHaveFew(t *testing.T) {
 	}
 	c.done("flood") // two of four are Ann's
 	if c.order[6] != "flood" {
+		t.Errorf("served %q", c.order)
+	}
+}
+
+// Whoever comes back after an answer has not lost their place to somebody who was
+// served since.
+func TestSlotsRememberWhoWasServed(t *testing.T) {
+	c := newCounter(1)
+	c.ask("flood", 100)
+	for range 5 { // Ann asks again whenever she was answered
+		c.ask("ann", 1)
+		c.done("flood")
+		c.done("ann")
+	}
+	if want := slices.Repeat([]string{"flood", "ann"}, 5); !slices.Equal(c.order[:10], want) {
 		t.Errorf("served %q", c.order)
 	}
 }
