@@ -111,6 +111,9 @@ type Config struct {
 	ReplyTo func(core.Thread) string
 	// EveryoneWakes makes @everyone and @here of a person a mention of the bot.
 	EveryoneWakes bool
+	// MentionRoles are the ids of roles that stand for the bot, beside the one
+	// that Discord made for it: a mention of one by a person is one of the bot.
+	MentionRoles []string
 	// NoAutoThread answers mentions in a text channel in the channel itself.
 	NoAutoThread bool
 	// Seen tells at the start of Run what earlier processes knew. What was said

@@ -61,27 +61,29 @@ func TestCasesOfReconnects(t *testing.T) {
 	})
 	t.Run("p085", func(t *testing.T) {
 		t.Parallel()
-		var bell bell
-		h, other := newHouse(t, bell.listen), open(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- h.Run(ctx, h.guests) }()
-		h.await("connection", h.Ready)
-		h.fake.Refuse(4004)
-		h.fake.CloseAll(4004)
-		var fatal *discord.FatalError
-		if err := <-ended; !errors.As(err, &fatal) || fatal.Code != 4004 {
-			t.Errorf("error %v", err)
-		}
-		if n := len(h.fake.Identifies()); n > 2 {
-			t.Errorf("%d attempts", n)
-		}
-		if c := h.Connection(); c.State != core.Refused || !strings.Contains(c.Error, "Reset Token") {
-			t.Errorf("it stands at %+v", c)
-		}
-		if n := len(bell.alerts()); n != 1 {
-			t.Errorf("the operator is told %d times", n)
+		other := open(t)
+		for code, part := range map[int]string{4004: "Reset Token", 4010: "shard", 4011: "shards", 4012: "version", 4013: "intent", 4014: "Message Content Intent"} {
+			var bell bell
+			h := newHouse(t, bell.listen)
+			ended := make(chan error, 1)
+			go func() { ended <- h.Run(t.Context(), h.guests) }()
+			h.await("connection", h.Ready)
+			h.fake.Refuse(code)
+			h.fake.CloseAll(code)
+			var fatal *discord.FatalError
+			// It ends by itself, so that nothing is left for a shutdown to wait for.
+			if err := <-ended; !errors.As(err, &fatal) || fatal.Code != code {
+				t.Errorf("%d: error %v", code, err)
+			}
+			if n := len(h.fake.Identifies()); n > 2 {
+				t.Errorf("%d: %d attempts", code, n)
+			}
+			if c := h.Connection(); c.State != core.Refused || !strings.Contains(c.Error, part) {
+				t.Errorf("%d: it stands at %+v", code, c)
+			}
+			if n := len(bell.alerts()); n != 1 {
+				t.Errorf("%d: the operator is told %d times", code, n)
+			}
 		}
 		other.fake.Say("100", "700", "<@800> hi")
 		other.heard(1)
@@ -288,5 +290,26 @@ func postWhoseTimeIsUp(t *testing.T) {
 	all.Wait()
 	if posts := h.fake.Posts(m.Target.Thread.Channel); len(posts) != 2 || posts[1].Content != "hello" {
 		t.Errorf("posts %+v", posts)
+	}
+	// Of one that nobody knows of whether it left, its nonce tells.
+	p.Text, p.Nonce = "and more", "n2"
+	since := time.Now().Add(-time.Minute)
+	if _, found, err := h.Find(t.Context(), p, since); found || err != nil {
+		t.Errorf("found %v, %v before it was sent", found, err)
+	}
+	held := h.fake.Hold("POST", "/channels/*/messages")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-held.Reached
+		cancel()
+		held.Drop()
+	}()
+	_, err := h.Post(ctx, p)
+	if failed := sendError(t, err); !failed.Unknown {
+		t.Errorf("error %+v", failed)
+	}
+	posts := h.fake.Posts(m.Target.Thread.Channel)
+	if posted, found, err := h.Find(t.Context(), p, since); !found || err != nil || len(posts) != 3 || posted.ID != posts[2].ID {
+		t.Errorf("found %v %+v, %v among %+v", found, posted, err, posts)
 	}
 }

@@ -72,7 +72,7 @@ func TestCasesOfLostAnswers(t *testing.T) {
 			if n := len(h.fake.Requests("", "/webhooks/801/itok-301/*")) + len(h.fake.Requests("", "/webhooks/801/itok-301/messages/*")); n != 1 {
 				t.Errorf("%d attempts to answer", n)
 			}
-			if h.lines("an interaction could not be answered") != 1 || len(told.of("thread")) != 1 {
+			if h.lines("an interaction could not be answered") != 1 || h.lines("interaction=301 command=status") != 1 || len(told.of("thread")) != 1 {
 				t.Errorf("alerts %q", told.of("thread"))
 			}
 		}
@@ -109,8 +109,8 @@ func TestCasesOfLostAnswers(t *testing.T) {
 		if n := len(h.fake.Requests("", "/interactions/301/*/callback")); n != 1 || len(h.called()) != 1 {
 			t.Errorf("%d responses, commands %+v", n, h.called())
 		}
-		if !strings.Contains(h.log.String(), `level=INFO msg="an interaction could not be answered"`) {
-			t.Error("the line is not of the level info")
+		if h.lines(`level=INFO msg="an interaction could not be answered"`) != 1 || h.lines("an interaction could not be answered") != 1 || h.lines("level=WARN") != 0 {
+			t.Error("it is not one line of the level info")
 		}
 	})
 	t.Run("p105", func(t *testing.T) {
@@ -284,8 +284,14 @@ func TestCasesOfAccess(t *testing.T) {
 			if i.Type == discordtest.CompleteInteraction {
 				want = 8
 			}
-			if a.Callback != want || a.Ephemeral != (want == 4) || len(a.Choices) != 0 || a.Edits != 0 {
+			if a.Callback != want || a.Ephemeral != (want == 4) || len(a.Choices) != 0 || a.Edits != 0 || len(a.FollowUps) != 0 {
 				t.Errorf("%s is answered with %+v", i.ID, a)
+			}
+			if want == 4 && a.Content != "You are not allowed to use this bot here." {
+				t.Errorf("%s is told %q", i.ID, a.Content)
+			}
+			if n := len(h.fake.Requests("", "/interactions/"+i.ID+"/*/callback")); n != 1 {
+				t.Errorf("%s has %d first responses", i.ID, n)
 			}
 		}
 		if len(h.called()) != 0 || len(h.pressed()) != 0 {
@@ -413,6 +419,9 @@ func responsesComeInTime(t *testing.T) {
 	a := h.answered(h.fake.Interact(discordtest.Interaction{ID: "301", Channel: "100", User: "701", Command: "status"}))
 	if a.Callback != 4 || !a.Ephemeral || !strings.Contains(a.Content, "not allowed") || time.Since(began) > 3*time.Second {
 		t.Errorf("answer %+v", a)
+	}
+	if n := len(h.fake.Requests("", "/interactions/301/*/callback")); n != 1 {
+		t.Errorf("%d first responses", n)
 	}
 	// A place that cannot be looked up is no reason for silence.
 	h.fake.AddQuietly(discordtest.Channel{ID: "130", Guild: "900"})

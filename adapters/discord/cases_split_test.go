@@ -48,10 +48,17 @@ func TestCasesOfSplitting(t *testing.T) {
 		t.Parallel()
 		h := newHouse(t)
 		for _, mark := range []string{"```", "~~~", "  ```"} {
-			for size := 1900; size <= 2100; size += 7 {
+			for size := 1900; size <= 2100; size++ {
 				body := strings.Repeat("x = 1; y\n", size/9) + strings.Repeat("z", size%9) + "\n"
-				posts := h.shown(mark + "go\n" + body + mark + "\nend")
+				text := mark + "go\n" + body + mark + "\nend"
+				posts := core.Split(text, h.Limits(in("100").Thread))
+				if size%40 == 0 { // and what Discord says to them
+					posts = h.shown(text)
+				}
 				for i, p := range posts {
+					if n := utf8.RuneCountInString(p); n > 2000 || n == 0 {
+						t.Fatalf("%s with %d characters: post %d has %d", mark, size, i, n)
+					}
 					if fenced(p, strings.TrimSpace(mark))%2 != 0 {
 						t.Fatalf("%s with %d characters: post %d leaves a fence open:\n%s", mark, size, i, p)
 					}
@@ -77,6 +84,18 @@ func TestCasesOfSplitting(t *testing.T) {
 		if !whole || len(posts) != 2 {
 			t.Errorf("%d posts; the code span is whole: %v", len(posts), whole)
 		}
+		// What a cut goes through has its marker in the next post as well.
+		for _, marker := range []string{"> ", "- ", "1. ", "> - "} {
+			posts := h.shown("As they say:\n\n" + marker + strings.Repeat("many words ", 300))
+			if len(posts) < 2 {
+				t.Errorf("%q: %d posts", marker, len(posts))
+			}
+			for i, p := range posts[1:] {
+				if !strings.HasPrefix(p, marker+"many") && !strings.HasPrefix(p, marker+"words") {
+					t.Errorf("post %d of %q begins with %.20q", i+1, marker, p)
+				}
+			}
+		}
 		nonces := map[string]bool{}
 		for _, m := range h.fake.Posts("100") {
 			if nonces[m.Nonce] {
@@ -89,7 +108,7 @@ func TestCasesOfSplitting(t *testing.T) {
 		t.Parallel()
 		h := newHouse(t)
 		const family, combined = "👨‍👩‍👧‍👦", "e\u0301\u0323"
-		most := h.Limits(core.Thread{}).MaxText
+		const most = 2000
 		for _, c := range []struct {
 			unit string
 			n    int

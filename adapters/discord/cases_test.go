@@ -116,7 +116,8 @@ func TestCasesOfThreads(t *testing.T) {
 	})
 	t.Run("p031", func(t *testing.T) {
 		t.Parallel()
-		h := open(t, autoThread)
+		var told ears
+		h := open(t, autoThread, told.settings)
 		id := h.fake.Say("100", "700", "<@800> <@805> go")
 		m := h.heard(1)
 		h.fake.AddQuietly(discordtest.Channel{ID: id, Guild: "900", Parent: "100", Type: discordtest.PublicThread})
@@ -126,6 +127,9 @@ func TestCasesOfThreads(t *testing.T) {
 		}
 		if r := h.fake.Requests("POST", "/channels/100/messages/*/threads"); len(r) != 1 || r[0].Status != 400 {
 			t.Errorf("requests for a thread: %+v", r)
+		}
+		if key := m.Thread().Key(); key != "discord:main:g:900:c:"+id || len(told.of("thread")) != 0 || h.lines("level=WARN") != 0 {
+			t.Errorf("the key is %s, the operator is told %q", key, told.of("thread"))
 		}
 	})
 	t.Run("p041", func(t *testing.T) {
@@ -140,6 +144,9 @@ func TestCasesOfThreads(t *testing.T) {
 			h.fake.Say(thread, "701", "/model x by somebody else")
 		}
 		h.fake.Say("110", "700", "<@800> in the channel of 520")
+		// A verdict is one about a thread in its channel.
+		h.fake.Change("500", func(c *discordtest.Channel) { c.Parent = "110" })
+		h.fake.Say("500", "700", "/model x in 500 below 110")
 		if got, want := h.texts(), []string{"/model x in 500", "/model x in 520"}; !slices.Equal(got, want) {
 			t.Errorf("heard %q, want %q", got, want)
 		}
@@ -207,6 +214,15 @@ func TestCasesOfMentions(t *testing.T) {
 			if got := h.texts(); !slices.Equal(got, want) {
 				t.Errorf("everybody wakes %v: heard %q, want %q", wakes, got, want)
 			}
+		}
+		// A role counts if it is the bot's own, or one that stands for it.
+		h := open(t, allow("*", "805"), func(c *discord.Config) { c.MentionRoles = []string{"77"} })
+		for _, text := range []string{"<@&77> to one", "<@&78> to another", "`<@&77>`", "<@&802> to its own"} {
+			h.fake.Say("100", "700", text)
+			h.fake.Say("100", "805", text)
+		}
+		if got, want := h.texts(), []string{"to one", "to its own"}; !slices.Equal(got, want) {
+			t.Errorf("heard %q, want %q", got, want)
 		}
 	})
 	t.Run("p073", func(t *testing.T) {
@@ -282,6 +298,16 @@ func TestP081(t *testing.T) {
 		defer h.guests.mu.Unlock()
 		return slices.Equal(h.guests.changes, want)
 	})
+	// What is answered when it is deleted keeps its answer, which replies to
+	// nothing then.
+	h.thread("500", "100", discordtest.PublicThread)
+	h.fake.Say("500", "700", "<@800> a long job")
+	m := h.heard(5)
+	h.fake.Remove("500", m.ID)
+	p := h.answer(m, "it is done", true)
+	if sent := h.sent("500"); len(sent) != 1 || p.Linked || h.fake.Posts("500")[0].Reference != "" {
+		t.Errorf("posted %+v: %+v", p, sent)
+	}
 }
 
 func TestP154(t *testing.T) {

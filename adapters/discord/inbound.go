@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"understudy/core"
@@ -153,15 +154,16 @@ func (r *run) addressed(m wireMessage, bot string) bool {
 		m.Type == typeReply && m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == bot
 }
 
-// bot reports whether a mention is one of the bot: of itself, or of the role
-// that Discord made for it, which has the same name in the list to pick from.
+// bot reports whether a mention is one of the bot: of itself, of the role that
+// Discord made for it, which has the same name in the list to pick from, or of a
+// role that stands for it.
 func (a *Adapter) bot(kind, id string) bool {
 	switch kind {
 	case "@", "@!":
 		user, _ := a.identity()
 		return id == user
 	case "@&":
-		return a.places.ownRole(id)
+		return a.places.ownRole(id) || slices.Contains(a.config.MentionRoles, id)
 	}
 	return false
 }

@@ -218,24 +218,32 @@ func (r *run) carryOut(ctx context.Context, i wireInteraction, call core.Invocat
 	}
 	ctx, done := context.WithTimeout(ctx, answerLimit)
 	defer done()
-	if err := r.reply(ctx, i, reply); err != nil {
+	if left, err := r.reply(ctx, i, reply); err != nil {
 		r.lost(i, err)
-		r.elsewhere(ctx, call, reply, err)
+		if !reply.Public {
+			left = nil
+		}
+		r.elsewhere(ctx, call, left, err)
 	}
 }
 
 // elsewhere makes one attempt to say what could not be said where it was asked
-// for. What may have been said is not said again, and what only its user was to
-// see is shown to nobody else: if it cannot be shown for the state of a thread,
-// the channel is told of that.
-func (r *run) elsewhere(ctx context.Context, call core.Invocation, reply core.Reply, err error) {
-	switch {
-	case refusedWith(err, codeThreadArchived, codeThreadLocked, codeMissingAccess, codeMissingPermissions):
+// for: the parts that are left for everybody to see. What may have been said is
+// not said again, and what only its user was to see is shown to nobody else: if
+// it cannot be shown for the state of a thread, the channel is told of that.
+func (r *run) elsewhere(ctx context.Context, call core.Invocation, left []string, err error) {
+	if refusedWith(err, codeThreadArchived, codeThreadLocked, codeMissingAccess, codeMissingPermissions) {
 		r.tellParent(ctx, call.Target, sendError(err, true))
-	case reply.Public && refusedWith(err, codeUnknownInteraction, codeUnknownWebhook, codeInvalidToken, codeUnknownMessage):
-		p := core.Post{Target: call.Target, Kind: core.PostCommand, Text: reply.Text, Nonce: "i" + call.ID}
+		return
+	}
+	if !refusedWith(err, codeUnknownInteraction, codeUnknownWebhook, codeInvalidToken, codeUnknownMessage) {
+		return
+	}
+	for n, part := range left {
+		p := core.Post{Target: call.Target, Kind: core.PostCommand, Text: part, Nonce: fmt.Sprintf("i%s-%d", call.ID, n)}
 		if _, err := r.Post(ctx, p); err != nil {
 			r.log.Warn("the answer to a command could not be posted either", "interaction", call.ID, "error", err)
+			return
 		}
 	}
 }
@@ -243,8 +251,9 @@ func (r *run) elsewhere(ctx context.Context, call core.Invocation, reply core.Re
 // reply gives the answer to a command or a press. The first part takes the
 // place of the response that said "later", by an edit: a follow-up before that
 // would take it just as well, and lose its own flags. Whether the user alone
-// sees it was fixed by that response, so that a public answer follows it.
-func (r *run) reply(ctx context.Context, i wireInteraction, reply core.Reply) error {
+// sees it was fixed by that response, so that a public answer follows it. After
+// an error, left are the parts that Discord did not take.
+func (r *run) reply(ctx context.Context, i wireInteraction, reply core.Reply) (left []string, err error) {
 	parts := core.Split(reply.Text, r.Limits(core.Thread{}))
 	webhook := "webhooks/" + i.AppID + "/" + i.Token
 	if i.Type == askComponent && reply.Aside {
@@ -260,26 +269,27 @@ func (r *run) reply(ctx context.Context, i wireInteraction, reply core.Reply) er
 	}
 	if head == "" && len(rows) == 0 {
 		_, err := r.webhook(ctx, http.MethodDelete, webhook+"/messages/@original", nil)
-		return err
+		return nil, err
 	}
 	body := content(core.Post{Kind: core.PostCommand, Text: head})
 	body["components"] = rows
 	if _, err := r.webhook(ctx, http.MethodPatch, webhook+"/messages/@original", body); err != nil {
-		return err
+		return parts, err
 	}
 	return r.followUps(ctx, webhook, rest, flags)
 }
 
-// followUps are messages after the first response.
-func (r *run) followUps(ctx context.Context, webhook string, parts []string, flags int) error {
-	for _, part := range parts {
+// followUps are messages after the first response. After an error, left are
+// those that Discord did not take.
+func (r *run) followUps(ctx context.Context, webhook string, parts []string, flags int) (left []string, err error) {
+	for n, part := range parts {
 		body := content(core.Post{Kind: core.PostCommand, Text: part})
 		body["flags"] = flags
 		if _, err := r.webhook(ctx, http.MethodPost, webhook, body); err != nil {
-			return err
+			return parts[n:], err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 const webhookTries = 4

@@ -15,12 +15,10 @@ import (
 )
 
 const (
-	// maxContent is what Discord takes in a message, in characters, and
-	// maxText what is planned with; the rest is for small additions.
+	// maxText is what Discord takes in a message, in characters.
 	// https://discord.com/developers/docs/resources/message#create-message
-	maxContent = 2000
-	maxText    = 1990
-	maxParts   = 10
+	maxText  = 2000
+	maxParts = 10
 	// An edit a second and a fifth stays below five edits in five seconds.
 	firstPreview = time.Second
 	editEvery    = 1200 * time.Millisecond

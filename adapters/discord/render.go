@@ -20,7 +20,7 @@ func render(p core.Post) string {
 
 // fitting is the first of the texts that Discord takes.
 func fitting(text, otherwise string) string {
-	if utf8.RuneCountInString(text) > maxContent {
+	if utf8.RuneCountInString(text) > maxText {
 		return otherwise
 	}
 	return text

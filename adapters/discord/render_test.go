@@ -36,7 +36,7 @@ func TestRenderedTextFits(t *testing.T) {
 			return
 		}
 		for _, kind := range []core.PostKind{core.PostAnswer, core.PostNotice} {
-			if n := utf8.RuneCountInString(render(core.Post{Kind: kind, Text: text})); n > maxContent {
+			if n := utf8.RuneCountInString(render(core.Post{Kind: kind, Text: text})); n > maxText {
 				t.Fatalf("%d characters", n)
 			}
 		}
@@ -52,7 +52,7 @@ func TestPostsOfALongTextFit(t *testing.T) {
 		text := "begin\n" + strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "\n")
 		for _, part := range core.Split(text, limits) {
 			shown := render(core.Post{Kind: core.PostAnswer, Text: part})
-			if n := utf8.RuneCountInString(shown); n > maxContent || strings.TrimSpace(shown) == "" {
+			if n := utf8.RuneCountInString(shown); n > maxText || strings.TrimSpace(shown) == "" {
 				t.Fatalf("a post of %d characters: %q", n, shown)
 			}
 			if open := openFence(shown); open != "" {

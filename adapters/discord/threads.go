@@ -93,6 +93,17 @@ func (t *threads) open(ctx context.Context, target core.Target) (string, error) 
 	return place, nil
 }
 
+// there reports whether the thread of a target exists, as far as is known.
+func (t *threads) there(target core.Target) bool {
+	if target.Opens == "" {
+		return true
+	}
+	o := t.opening(target.Thread.Channel)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return o.place == target.Thread.Channel
+}
+
 // shut reports whether Discord refused to open the thread of a target, which
 // only a post is worth trying again.
 func (t *threads) shut(target core.Target) bool {
@@ -103,17 +114,6 @@ func (t *threads) shut(target core.Target) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return o.shut && o.place == ""
-}
-
-// there reports whether the thread of a target exists, as far as is known.
-func (t *threads) there(target core.Target) bool {
-	if target.Opens == "" {
-		return true
-	}
-	o := t.opening(target.Thread.Channel)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return o.place == target.Thread.Channel
 }
 
 func (t *threads) create(ctx context.Context, target core.Target) (string, error) {
@@ -165,7 +165,8 @@ func wrongField(err error, field string) bool {
 }
 
 // tellParent says in the channel that holds a thread why nothing can be said in
-// the thread itself, once for each thread, and tells the operator.
+// the thread itself, once for each thread, and tells the operator. A forum holds
+// no messages, so that the operator alone is told of its posts.
 func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.SendError) {
 	parent := target.Thread.Parent
 	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) || !a.threads.toTell(target.Thread.Channel) {
@@ -176,6 +177,9 @@ func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.
 		text = "I cannot answer in a thread here: " + why.Help + "."
 	}
 	a.trouble(target, why.Help)
+	if c, known := a.places.known(parent); known && !c.talks() {
+		return
+	}
 	body := object{"content": text, "allowed_mentions": noMentions(),
 		"nonce": "t" + target.Thread.Channel, "enforce_nonce": true}
 	if target.Opens != "" {
@@ -192,7 +196,7 @@ func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.
 // threads from being opened is the same for all those of a channel.
 func (a *Adapter) trouble(target core.Target, why string) {
 	place, what := target.Thread.Channel, "the thread"
-	if target.Opens != "" {
+	if !a.threads.there(target) {
 		place, what = target.Thread.Parent, "threads of the channel"
 	}
 	a.threads.mu.Lock()
