@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/failover"
+	"understudy/core/llm"
 	"understudy/notices"
 )
 
@@ -36,4 +38,24 @@ func fallbackAlerts(before, after notices.State, policy notices.Policy, text str
 		return list
 	}
 	return nil
+}
+
+// missingAlerts are what operators hear of models that do not exist, as far as
+// a turn that another model answered found out: the people who were answered
+// cannot correct the name.
+func missingAlerts(attempts []failover.Attempt) []core.Alert {
+	var list []core.Alert
+	told := map[llm.Ref]bool{}
+	for _, a := range attempts { // one credential may use a model that another may not
+		told[a.Model] = told[a.Model] || a.Won
+	}
+	for _, a := range attempts {
+		if a.Reason != llm.ModelNotFound || a.Skipped || told[a.Model] {
+			continue
+		}
+		told[a.Model] = true
+		list = append(list, core.Alert{Kind: "model", Key: a.Model.String(), Text: fmt.Sprintf(
+			"The configured model %s cannot answer: %s says that it has no such model, or that %s may not use it.", a.Model, a.Model.Provider, a.Profile)})
+	}
+	return list
 }

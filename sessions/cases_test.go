@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/core"
+	"understudy/core/delivery"
 	"understudy/core/llm"
 	"understudy/core/tool"
 	"understudy/notices"
@@ -28,6 +29,7 @@ func TestCases(t *testing.T) {
 		{"p045", everyEntranceHasTheSameSession},
 		{"p050", noticesStayWhereTheyBelong},
 		{"p052", noWayAroundThePolicy},
+		{"p053", aBrokenAnswerIsTheOnlyOne},
 		{"p054", oneNoticePerChange},
 		{"p058", errorsAreFixedSentences},
 		{"p059", anotherFailureIsAnotherNotice},
@@ -198,7 +200,13 @@ func noWayAroundThePolicy(h *house) {
 	h.command("t1", "retry", "ann")
 	m := h.message("t2", "left")
 	h.stop(0)
-	if _, _, err := h.data.Open(memory.Options{}).Admit(context.Background(), sessions.Inbound{Key: m.InboxKey(), Session: key("t2"), Message: m, At: time.Now()}); err != nil {
+	st := h.data.Open(memory.Options{})
+	if _, _, err := st.Admit(context.Background(), sessions.Inbound{Key: m.InboxKey(), Session: key("t2"), Message: m, At: time.Now()}); err != nil {
+		h.t.Fatal(err)
+	}
+	// A notice that was queued under another policy and is still to be sent.
+	if _, err := st.Queue(context.Background(), delivery.Row{Session: key("t3"), Turn: "an earlier one", State: delivery.Queued, Created: time.Now(),
+		Post: core.Post{Target: core.Target{Thread: thread("t3")}, Kind: core.PostNotice, Text: "↪️ Model Fallback: b/m2 (selected a/m1; rate limit)"}}); err != nil {
 		h.t.Fatal(err)
 	}
 	h.open()
@@ -210,6 +218,24 @@ func noWayAroundThePolicy(h *house) {
 	}
 	if got := len(h.place.all()); got != 5 {
 		h.t.Errorf("there are %d posts:\n%s", got, strings.Join(h.place.all(), "\n"))
+	}
+}
+
+// aBrokenAnswerIsTheOnlyOne: once people saw a part of an answer, no other model
+// gives another one, and no tool runs again.
+func aBrokenAnswerIsTheOnlyOne(h *house) {
+	ran := 0
+	h.set.Streaming = true
+	h.agent.Tools = []tool.Tool{gadget{"thing", func(context.Context, tool.Call) (string, error) { ran++; return "done", nil }}}
+	h.open()
+	h.model("a/m1", "tool thing", `stream "Hello wor" pause 5s then 500 "broken"`)
+	h.model("b/m2", `text "Hello world!"`)
+	h.say("t1", "hi")
+	time.Sleep(time.Hour)
+	h.expectAsked("a/m1: hi", "a/m1: done")
+	h.expectPosts("t1 answer: Hello wor…", "t1 error: The answer above broke off: …")
+	if ran != 1 || strings.Contains(h.place.all()[0], "world") {
+		h.t.Errorf("the tool ran %d times; the chat shows %q", ran, h.place.all())
 	}
 }
 
@@ -515,6 +541,11 @@ func namesOfModelsAreNeverTakenApart(h *house) {
 		if c := h.session("t1").Choice; c.Model != want {
 			h.t.Errorf("picked %+v, stored %+v", want, c.Model)
 		}
+		h.command("t1", "model default", "ann")
+		h.command("t1", "model "+want.String(), "ann")
+		if c := h.session("t1").Choice; c.Model != want && want.Model != "a@b" { // there "@" names a profile
+			h.t.Errorf("named %+v, stored %+v", want, c.Model)
+		}
 	}
 }
 
@@ -625,5 +656,46 @@ func noKeyGetsIntoAChat(h *house) {
 		if strings.Contains(posts[0], leak) {
 			h.t.Errorf("the chat shows %q: %s", leak, posts[0])
 		}
+	}
+}
+
+// Each class of failures has its sentence. What the provider said is in the log,
+// without what is secret in it.
+func TestP058(t *testing.T) {
+	const said = `Traceback: File /srv/llm/handler.py line 17 in run, key sk-live-123456789012345678901234`
+	for _, c := range []struct{ class, answer, want string }{
+		{"rate limit", `429 "` + said + `"`, "a/m1 is rate-limited, and there is no other model to ask. Earliest retry in about 30 seconds. Please try again later."},
+		{"overload", `529 "overloaded_error ` + said + `"`, "a/m1 is overloaded, and there is no other model to ask. I asked "},
+		{"billing", `402 "insufficient credits, ` + said + `"`, "a/m1 is out of credit, and there is no other model to ask. The account needs credit; whoever runs this bot has to add it."},
+		{"context too long", `400 "maximum context length exceeded, ` + said + `"`, "This message, with what belongs to it, is too long for a/m1 (about "},
+		{"auth", `401 "` + said + `"`, "a/m1 did not accept the credential, and there is no other model to ask. Whoever runs this bot has to renew the credential."},
+		{"timeout", `408 "` + said + `"`, "a/m1 did not answer in time, and there is no other model to ask."},
+		{"server", `500 "` + said + `"`, "a/m1 had a server error, and there is no other model to ask."},
+		{"model", `404 "no such model, ` + said + `"`, "a/m1 is not available, and there is no other model to ask. Choose another model with /model."},
+		{"request", `400 "` + said + `"`, "a/m1 could not accept this request, and asking again would not help. Try /new, or another model with /model; the log has the details."},
+	} {
+		t.Run(c.class, func(t *testing.T) {
+			inHouse(t, func(h *house) {
+				h.agent.Policy.Defaults.Fallbacks = nil
+				h.open()
+				for range 30 {
+					h.model("a/m1", c.answer)
+				}
+				h.say("t1", "hi")
+				time.Sleep(time.Hour)
+				posts := h.place.all()
+				if text := posts[len(posts)-1]; !strings.HasPrefix(text, "t1 error: "+c.want) {
+					t.Errorf("the chat shows %q", text)
+				}
+				for _, leak := range []string{"Traceback", "/srv", "handler", "sk-", "40", "50", "429"} {
+					if all := strings.Join(posts, "\n"); strings.Contains(all, leak) {
+						t.Errorf("the chat shows %q: %s", leak, all)
+					}
+				}
+				if log := h.logged.String(); !strings.Contains(log, "handler.py") || strings.Contains(log, "sk-live") {
+					t.Errorf("the log says\n%s", log)
+				}
+			})
+		})
 	}
 }

@@ -172,7 +172,7 @@ func (t *turn) answered() {
 		tx.SetSession(s)
 		return rows
 	})
-	for _, a := range t.alerts {
+	for _, a := range append(t.alerts, missingAlerts(t.record.Attempts)...) {
 		t.b.alert(a)
 	}
 }

@@ -115,12 +115,14 @@ func (h *house) open() {
 	if h.around != nil {
 		store = h.around(h.store)
 	}
-	sender := delivery.New(delivery.Config{Store: h.store, Platform: func(core.Thread) (core.Platform, bool) { return h.place, true }})
+	sender := delivery.New(delivery.Config{Store: h.store, Platform: func(core.Thread) (core.Platform, bool) { return h.place, true },
+		Wanted: func(p core.Post) bool { set := h.set; return set.Wants(p) }})
 	slots := sessions.NewSlots(max(h.slots, 1))
 	if h.slots == 0 {
 		slots = sessions.NewSlots(1 << 20)
 	}
 	engine := failover.New(failover.Config{Rules: failover.DefaultRules(), Store: h.store, Acquire: slots.Take,
+		Log: slog.New(slog.NewTextHandler(h.logged, nil)),
 		Profiles: func(_ context.Context, agent, provider string) (failover.Profiles, error) {
 			return h.set.Profiles(agent, provider)
 		}})

@@ -99,10 +99,10 @@ func (c *call) page(s step) (core.Reply, error) {
 // head is the text above the first page of a command.
 func (c *call) head() (string, error) {
 	if c.inv.Name == "models" {
-		return modelsPickText, nil
+		return modelsPickText(len(c.set.pickable(c.key.Agent))), nil
 	}
 	lines, err := c.statusLines()
-	return strings.Join(append(lines, choosePickText), "\n"), err
+	return strings.Join(append(lines, choosePickText(len(c.set.pickable(c.key.Agent)))), "\n"), err
 }
 
 // modelPage lists the models of one provider.

@@ -113,6 +113,13 @@ func (s *Settings) notices(t core.Thread) notices.Policy {
 	return cmp.Or(s.place(t).Notices, s.Notices.For(t.Kind))
 }
 
+// Wants reports whether people may be shown a post. It is asked once more right
+// before a post goes out: a notice may have waited since people were told of
+// models there.
+func (s *Settings) Wants(p core.Post) bool {
+	return p.Kind != core.PostNotice || s.notices(p.Target.Thread) == notices.Reply
+}
+
 func (s *Settings) streaming(t core.Thread) bool {
 	if on := s.place(t).Streaming; on != nil {
 		return *on

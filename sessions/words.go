@@ -32,8 +32,6 @@ const (
 	noCodeText         = "Nobody asks with this code. Codes hold for an hour."
 	welcomeText        = "You can talk to me now. /help lists what else I can do."
 	listChangedText    = "The list has changed; choose again."
-	choosePickText     = "Choose another model below, or with `/model` and its name."
-	modelsPickText     = "You can choose one of these:"
 	anyProfileText     = "any"
 	defaultLabel       = "Use the default"
 	helpHeadText       = "You can talk to me in this thread, or give a command (`!command` works as well):"
@@ -106,6 +104,14 @@ func countText(n int) string {
 		return "1 model"
 	}
 	return fmt.Sprintf("%d models", n)
+}
+
+func choosePickText(n int) string {
+	return fmt.Sprintf("Choose another model below, or with `/model` and its name (%s).", countText(n))
+}
+
+func modelsPickText(n int) string {
+	return fmt.Sprintf("You can choose one of these (%s):", countText(n))
 }
 
 func modelsOfText(provider string, n int) string {

@@ -37,7 +37,7 @@ func TestWords(t *testing.T) {
 		{"gave way", gaveWayText(guest)},
 		{"usage of /approve", approveUsageText}, {"no such code", noCodeText}, {"welcome", welcomeText},
 		{"old menu", oldMenuText}, {"somebody else's menu", notYoursText}, {"list changed", listChangedText}, {"nothing offered", nothingOfferedText},
-		{"pick of /model", choosePickText}, {"pick of /models", modelsPickText}, {"models of a provider", modelsOfText("a", 61)}, {"one model", modelsOfText("a", 1)},
+		{"pick of /model", choosePickText(3)}, {"pick of /models", modelsPickText(61)}, {"models of a provider", modelsOfText("a", 61)}, {"one model", modelsOfText("a", 1)},
 		{"profiles", profilesOfText(a1)}, {"any profile", anyProfileText}, {"page", pageText(1, 75, 90)},
 		{"usage of /model", modelUsageText}, {"hint of /model", chooseHintText}, {"head of /models", modelsHeadText},
 		{"usage of /status", statusUsageText}, {"no turn", noTurnText},

@@ -81,6 +81,34 @@ func TestP005(t *testing.T) {
 	})
 }
 
+// Whether a notice may be shown is asked last of all, whichever way it came: from
+// a turn, from an earlier process that had not sent it, or from one that may
+// have.
+func TestP052(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, m := newFake(), &memory{}
+		h := &handle{memory: m}
+		for part, state := range []State{Queued, Sending} {
+			r := row("c", "t1", core.PostNotice, part, "queued earlier")
+			r.State = state
+			h.commit(t, r)
+		}
+		w := startWith(t, m, f, func(c *Config) { c.Wanted = func(p core.Post) bool { return p.Kind != core.PostNotice } })
+		defer w.stop()
+		w.say(row("c", "t2", core.PostAnswer, 0, "An answer."), row("c", "t2", core.PostNotice, 0, "a notice"))
+		w.flush()
+		w.expect("c", "An answer.")
+		if len(f.all()) != 1 {
+			t.Errorf("posted %q", f.texts("c"))
+		}
+		for _, r := range m.rows {
+			if want := map[core.PostKind]State{core.PostAnswer: Sent, core.PostNotice: Withdrawn}[r.Post.Kind]; r.State != want {
+				t.Errorf("the %s of %s is %s, want %s", r.Post.Kind, r.Turn, r.State, want)
+			}
+		}
+	})
+}
+
 // An answer that comes late goes where its turn was asked, whatever was said
 // since; after the end of its turn nothing of it is shown any more.
 func TestP032(t *testing.T) {
@@ -147,6 +175,9 @@ func TestP144(t *testing.T) {
 		w.Remove(t.Context(), w.row(1)) // nobody takes away what was sent
 		w.flush()
 		w.expect("c", "done", "a tool had trouble", "a warning")
+		if got := f.links(); !slices.Equal(got, []string{"done"}) {
+			t.Errorf("the link is on %q", got)
+		}
 		if m := f.all()[0]; len(m.edits) != 1 || !m.link || w.row(1).State != Sent {
 			t.Errorf("the answer was edited %d times, its row is %s", len(m.edits), w.row(1).State)
 		}
@@ -160,6 +191,18 @@ func TestP149(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
 			f.limits.MaxText = 40
+			posts, deletions := 0, 0
+			f.script(func(op string, _ core.Post) fault {
+				switch op {
+				case "post":
+					posts++
+				case "delete": // of a preview, once its successor is there
+					if deletions++; deletions > posts-2 {
+						t.Errorf("preview %d was taken away after %d posts", deletions, posts)
+					}
+				}
+				return fault{}
+			})
 			w, a := writing(t, f, func(c *WriterConfig) { c.Repost = time.Minute })
 			defer w.stop()
 			a.Text("It takes a while. This is thought about.")
@@ -171,8 +214,8 @@ func TestP149(t *testing.T) {
 			if got := strings.Join(f.texts("c"), ""); got != final || len(f.texts("c")) != 2 {
 				t.Errorf("the messages are %q", f.texts("c"))
 			}
-			if got := len(f.all()); (got == 4) != (long > time.Minute) {
-				t.Errorf("%d messages after %v", got, long)
+			if got := len(f.all()); (got == 4) != (long > time.Minute) || deletions != got-2 {
+				t.Errorf("%d messages after %v, %d deletions", got, long, deletions)
 			}
 			if got := f.links(); len(got) != 1 || !strings.HasPrefix(final, got[0]) {
 				t.Errorf("the link is on %q", got)

@@ -113,6 +113,9 @@ func (s *Sender) post(ctx context.Context, p core.Platform, r *Row, post core.Po
 	} else if err := s.save(ctx, r, func(r *Row) { r.State, r.Created = Sending, s.c.Now() }); err != nil || r.State != Sending {
 		return err
 	}
+	if !s.c.Wanted(post) {
+		return s.save(ctx, r, func(r *Row) { r.State, r.Settled, r.Error = Withdrawn, s.c.Now(), "it is not wanted any more" })
+	}
 	sending, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	posted, err := p.Post(sending, post)

@@ -355,12 +355,19 @@ type world struct {
 
 // start runs a process on a store and a platform.
 func start(t testing.TB, m *memory, p core.Platform) *world {
+	return startWith(t, m, p, func(*Config) {})
+}
+
+// startWith is start with other settings.
+func startWith(t testing.TB, m *memory, p core.Platform, change func(*Config)) *world {
 	w := &world{t: t, handle: &handle{memory: m}, platform: p, over: make(chan struct{})}
-	w.Sender = New(Config{
+	c := Config{
 		Store:    w.handle,
 		Platform: func(th core.Thread) (core.Platform, bool) { return p, th.Account != "gone" },
 		GaveUp:   func(r Row) { w.gaveUp = append(w.gaveUp, r) },
-	})
+	}
+	change(&c)
+	w.Sender = New(c)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancel = cancel
 	go func() {

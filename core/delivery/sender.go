@@ -23,6 +23,9 @@ type Config struct {
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
 	Log   *slog.Logger
+	// Wanted is asked right before a post is handed to its platform, whichever
+	// way it came; one that is not wanted is withdrawn. Nil wants all.
+	Wanted func(core.Post) bool
 	// GaveUp hears of every post that was given up, except those for
 	// operators. It must not block.
 	GaveUp func(Row)
@@ -71,6 +74,9 @@ func New(c Config) *Sender {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Wanted == nil {
+		c.Wanted = func(core.Post) bool { return true }
 	}
 	if c.GaveUp == nil {
 		c.GaveUp = func(Row) {}
