@@ -66,6 +66,7 @@ type client struct {
 	cfg      Config
 	vendor   bool // speaks to the vendor's own host
 	messages sdk.MessageService
+	models   sdk.ModelService
 	options  []option.RequestOption // of every request
 }
 
@@ -90,11 +91,12 @@ func New(cfg Config) (llm.Client, error) {
 	vendor, _ := url.Parse(DefaultBaseURL)
 	c := &client{cfg: cfg, vendor: base.Host == vendor.Host}
 	// NewMessageService, unlike NewClient, reads nothing from the environment.
-	c.messages = sdk.NewMessageService(
-		option.WithBaseURL(strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), "/v1")+"/"),
+	general := []option.RequestOption{
+		option.WithBaseURL(strings.TrimSuffix(strings.TrimSuffix(base.String(), "/"), "/v1") + "/"),
 		option.WithMaxRetries(0),
 		option.WithoutOpenTelemetry(),
-	)
+	}
+	c.messages, c.models = sdk.NewMessageService(general...), sdk.NewModelService(general...)
 	c.options = c.identify()
 	return c, nil
 }
@@ -111,11 +113,6 @@ func (c *client) identify() []option.RequestOption {
 		opts = append(opts, option.WithHeader("authorization", "Bearer "+c.cfg.Key.Reveal()))
 	default:
 		opts = append(opts, option.WithHeader("x-api-key", c.cfg.Key.Reveal()))
-	}
-	if c.vendor && !c.cfg.Bearer && !c.cfg.NoRefusalFallback {
-		opts = append(opts,
-			option.WithHeaderAdd("anthropic-beta", fallbackBeta),
-			option.WithJSONSet("fallbacks", "default"))
 	}
 	for name, values := range c.cfg.Header {
 		opts = append(opts, option.WithHeaderDel(name))
@@ -155,7 +152,13 @@ func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 }
 
 func (c *client) optionsFor(attempt *llm.Attempt, req llm.Request) []option.RequestOption {
-	opts := append([]option.RequestOption{option.WithHTTPClient(attempt)}, c.options...)
+	opts := []option.RequestOption{option.WithHTTPClient(attempt)}
+	if c.vendor && !c.cfg.Bearer && !c.cfg.NoRefusalFallback {
+		opts = append(opts,
+			option.WithHeaderAdd("anthropic-beta", fallbackBeta),
+			option.WithJSONSet("fallbacks", "default"))
+	}
+	opts = append(opts, c.options...)
 	if req.Temperature != nil && !c.vendor { // the current version of the API refuses it
 		opts = append(opts, option.WithJSONSet("temperature", *req.Temperature))
 	}

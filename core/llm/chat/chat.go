@@ -48,6 +48,7 @@ type client struct {
 	cfg    Config
 	house  house
 	target string
+	listed string // where the list of models is
 }
 
 // New checks the configuration and makes a client.
@@ -69,7 +70,7 @@ func New(cfg Config) (llm.Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &client{cfg: cfg, house: h, target: target(base)}, nil
+	return &client{cfg: cfg, house: h, target: target(base), listed: base.JoinPath("models").String()}, nil
 }
 
 func target(base *url.URL) string { return base.JoinPath("chat", "completions").String() }

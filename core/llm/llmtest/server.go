@@ -34,6 +34,8 @@ type Server struct {
 	open     context.Context // until Close, for requests without a socket
 	shut     context.CancelFunc
 	inMemory sync.WaitGroup
+	models   []string // that are listed; nil is no list
+	listings []string // with which credentials they were listed
 }
 
 // Request is one entry of the log.
@@ -155,6 +157,39 @@ func (s *Server) QueueFor(model, key string, answers ...Response) {
 	s.queues[k].add(answers)
 }
 
+// Offer makes the server list these models. Without it there is no list, as with
+// many servers. Asking for it is no request that is counted or logged.
+func (s *Server) Offer(models ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models = append([]string{}, models...)
+}
+
+// Listings are the credentials that the list of models was asked for with.
+func (s *Server) Listings() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.listings...)
+}
+
+// list answers with the models in the form that all dialects share.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.listings = append(s.listings, credential(r.Header))
+	models := s.models
+	s.mu.Unlock()
+	if models == nil {
+		http.NotFound(w, r)
+		return
+	}
+	data := []object{}
+	for _, m := range models {
+		data = append(data, object{"id": m, "object": "model", "type": "model", "display_name": m, "created": 1, "created_at": "2026-01-01T00:00:00Z"})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(object{"object": "list", "data": data, "has_more": false}) // who left is told by nobody here
+}
+
 // Recite makes answers up: f gives them for requests for which nothing is
 // queued. Its context ends when the client leaves; f may wait.
 func (s *Server) Recite(f func(context.Context, Asked) Response) {
@@ -232,6 +267,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.serve(w, r, d)
 			return
 		}
+	}
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/v1/models") {
+		s.list(w, r)
+		return
 	}
 	http.NotFound(w, r)
 }

@@ -48,6 +48,7 @@ func Suite(t *testing.T, d Dialect, newClient func(*Wire) llm.Client) {
 	for name, test := range map[string]func(*testing.T){
 		"streams":                s.streams,
 		"request":                s.request,
+		"models":                 s.models,
 		"tool results":           s.toolResults,
 		"cancel before headers":  s.cancelBeforeHeaders,
 		"cancel is seen":         s.cancelIsSeen,
