@@ -20,6 +20,7 @@ const (
 	Overload     = "overload"      // nor after all the waits for an overload
 	Fallback     = "fallback"      // sessions are answered by another model, and are not told
 	LongFallback = "long-fallback" // and have been for long
+	Model        = "model"         // a configured model cannot answer
 	Delivery     = "delivery"      // a post was given up
 	Fault        = "fault"         // a turn failed inside the program
 	Store        = "store"         // the store does not take what is written
@@ -28,11 +29,12 @@ const (
 )
 
 // Attempted hears of the attempts of turns: which profiles are disabled, and
-// which ones answer again.
+// which profiles and models answer again.
 func (f *Feed) Attempted(a failover.Attempt) {
 	switch {
 	case a.Won:
 		f.Hear(core.Alert{Kind: Profile, Key: a.Profile, Over: true, Text: fmt.Sprintf("Profile %s answers again.", a.Profile)})
+		f.Hear(core.Alert{Kind: Model, Key: a.Model.String(), Over: true, Text: fmt.Sprintf("%s answers.", a.Model)})
 	case a.Skipped || !a.Until.After(a.At):
 	case a.Reason == llm.Billing || a.Reason == llm.AuthPermanent:
 		f.Hear(core.Alert{Kind: Profile, Key: a.Profile, Text: fmt.Sprintf("Profile %s is disabled until %s: %s",

@@ -112,7 +112,7 @@ func (s *setup) discord(o outside) discord.Config {
 	d := s.config.Channels.Discord
 	return discord.Config{
 		Account: accountName, Token: s.env.DiscordToken, APIURL: d.APIURL, GatewayURL: d.GatewayURL,
-		Allow: d.Allow, Bots: string(d.AllowBots), DM: d.DMPolicy, EveryoneWakes: d.EveryoneWakes, NoAutoThread: !s.config.Thread.Auto,
+		Allow: d.Allow, Bots: string(d.AllowBots), DM: d.DMPolicy, EveryoneWakes: d.EveryoneWakes, MentionRoles: d.MentionRoles, NoAutoThread: !s.config.Thread.Auto,
 		RequireMention: s.config.requireMention, ReplyTo: s.config.replyTo,
 		Seen:  func(ctx context.Context) (core.Seen, error) { return o.seen(ctx, "discord") },
 		Alert: o.alert, Log: o.log,

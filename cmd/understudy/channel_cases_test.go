@@ -413,7 +413,14 @@ func (s *street) refusedPosts(p slackTown) (n int) {
 }
 
 func statusNamesWhoAnswers(s *street) {
-	s.run("")
+	s.lead.Offer("actors", "understudy")
+	s.standIn.Offer("double", "triple")
+	s.run(s.operators())
+	// Operators hear of a name that is wrong before anybody is answered.
+	s.tell("The configured model " + leadModel + ` cannot answer: lead has no such model; did you mean "actors"?`)
+	if asked(s.lead)+asked(s.standIn) != 0 {
+		s.Error("a model was called for that")
+	}
 	s.lead.Queue("actor", llmtest.Failure(404, "not_found_error", "model: actor"))
 	s.standIn.Queue("double", llmtest.Text("I am a model."))
 	k := s.open(s.town, "which model are you?")
@@ -431,6 +438,16 @@ func statusNamesWhoAnswers(s *street) {
 			k.Errorf("the status lacks %q:\n%s", want, status)
 		}
 	}
+	if !strings.Contains(status, "; since ") {
+		k.Errorf("the status does not say since when:\n%s", status)
+	}
+	// Where a provider lists no models, they hear of it when it is asked.
+	s.tell("lead says that it has no such model")
+	s.lead.Queue("actor", llmtest.Text("I am here after all."))
+	s.clear()
+	k.say("and now?")
+	k.next("I am here after all.")
+	s.tell("✅ " + leadModel + " answers.")
 }
 
 func aServerErrorIsNoReasonForANewTalk(s *street) {
@@ -444,8 +461,9 @@ func aServerErrorIsNoReasonForANewTalk(s *street) {
 	}
 }
 
-// A menu of an earlier page never chooses what stands at its place on the page
-// that is shown now.
+// A pick from an earlier page is what that page shows, not what stands at its
+// place on the page that is shown now; one that its page does not have chooses
+// nothing and shows the page anew.
 func aPickFromAnOldPageIsNoOtherModel(s *street) {
 	s.run("")
 	p, k := s.discordTalk()
@@ -462,16 +480,25 @@ func aPickFromAnOldPageIsNoOtherModel(s *street) {
 	s.until(p, "the models of the second", func() bool { return optionOf(menuOf(p.Answer(second)), "double") != "" })
 	old := menuOf(p.Answer(second))
 	third := pick(providers, optionOf(providers, "lead"))
-	s.until(p, "an answer to the other pick", func() bool { return p.Answer(third).Callback != 0 })
+	s.until(p, "the models of the lead", func() bool { return optionOf(menuOf(p.Answer(third)), "actor") != "" })
+	strange := pick(menuOf(p.Answer(third)), "5")
+	s.until(p, "a page that is shown anew", func() bool { return strings.Contains(p.Answer(strange).Content, "The list has changed; choose again.") })
+	if menu := menuOf(p.Answer(strange)); len(menu.Options) != 1 || optionOf(menu, "actor") == "" {
+		k.Errorf("the page shows %+v", menu)
+	}
+	if got := s.chosen(k.thread); got != (llm.Ref{}) {
+		k.Errorf("what the page does not have chose %v", got)
+	}
 	last := pick(old, optionOf(old, "double"))
-	s.until(p, "an answer to the old menu", func() bool { return p.Answer(last).Callback != 0 })
+	s.until(p, "an answer to the old menu", func() bool { return strings.Contains(p.Answer(last).Content, "now uses "+standInModel) })
 	s.stop()
-	if got := s.chosen(k.thread); got != (llm.Ref{}) && got != (llm.Ref{Provider: "second", Model: "double"}) {
+	if got := s.chosen(k.thread); got != (llm.Ref{Provider: "second", Model: "double"}) {
 		k.Errorf("the old menu chose %v", got)
 	}
 }
 
-// A menu that an earlier process showed chooses nothing.
+// A menu that an earlier process showed, with other models, chooses nothing and
+// says so.
 func aPickAfterARestartIsNoOtherModel(s *street) {
 	s.run("")
 	p, k := s.discordTalk()
@@ -479,11 +506,14 @@ func aPickAfterARestartIsNoOtherModel(s *street) {
 	s.until(p, "the providers", func() bool { return len(menuOf(p.Answer(first)).Options) >= 2 })
 	menu := menuOf(p.Answer(first))
 	s.stop()
-	s.again()
+	s.run(fmt.Sprintf(`"models": {"aliases": {"new": "extra/first"}, "providers": {
+		"extra": {"baseUrl": %q, "api": "chat", "models": [{"id": "first"}]},
+		"lead": {"baseUrl": %q, "api": "anthropic"}, "second": {"baseUrl": %q, "api": "chat"},
+	}},`, s.standIn.URL+"/v1", s.lead.URL, s.standIn.URL+"/v1"))
 	late := p.Interact(discordtest.Interaction{
 		Type: discordtest.ComponentInteraction, Channel: k.thread, User: "700", CustomID: menu.CustomID, Values: []string{menu.Options[1].Value}, Message: first,
 	})
-	s.until(p, "an answer", func() bool { return p.Answer(late).Callback != 0 })
+	s.until(p, "an answer", func() bool { return strings.Contains(p.Answer(late).Content, "This menu is out of date.") })
 	s.stop()
 	if got := s.chosen(k.thread); got != (llm.Ref{}) {
 		k.Errorf("the menu of the earlier process chose %v", got)

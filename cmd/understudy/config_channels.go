@@ -35,8 +35,9 @@ type placeConfig struct {
 type discordAccount struct {
 	Allow []string `json:"allow" form:"discordAllowed"`
 	accountConfig
-	GatewayURL    string `json:"gatewayUrl" form:"wsURL"`
-	EveryoneWakes bool   `json:"everyoneWakes"`
+	GatewayURL    string   `json:"gatewayUrl" form:"wsURL"`
+	EveryoneWakes bool     `json:"everyoneWakes"`
+	MentionRoles  []string `json:"mentionRoles" form:"platformID"`
 }
 
 type slackAccount struct {

@@ -33,6 +33,7 @@ func TestProcess(t *testing.T) {
 		}{
 			{"killed between turns", killedBetweenTurns},
 			{"killed while streaming", killedWhileStreaming},
+			{"p084", killedBetweenOneAnswerAndTheNext},
 			{"killed before the post is noted", killedBeforeNoted},
 			{"killed long before the start", killedLongBefore},
 			{"killed and the preview gone", killedPreviewGone},
@@ -199,6 +200,34 @@ func killedWhileStreaming(t *testing.T, m *machine) {
 	m.terminate()
 	m.ended()
 	k.nothingElse()
+}
+
+// killedBetweenOneAnswerAndTheNext: what is read again at the start, since it was
+// said around the end, holds a message that was answered, which is not answered
+// again, and one that was answered half, which is answered once, in its preview.
+func killedBetweenOneAnswerAndTheNext(t *testing.T, m *machine) {
+	m.lead.Queue("actor", llmtest.Text("To the first."), llmtest.Stream(llmtest.Say("To the se"), llmtest.Gate("never")))
+	m.start()
+	k := m.open(m.towns[0], "a first line")
+	k.next("To the first.")
+	k.say("a second line")
+	preview := k.next("To the se")
+	m.kill()
+
+	m.lead.Queue("actor", llmtest.Text("To the second."), llmtest.Text("To the third."))
+	m.start()
+	k.seen--
+	if answer := k.next("To the second."); answer.id != preview.id {
+		t.Errorf("the answer is message %s, the preview was %s", answer.id, preview.id)
+	}
+	k.say("a third line")
+	k.next("To the third.")
+	m.terminate()
+	m.ended()
+	k.nothingElse()
+	if n := asked(m.lead); n != 4 {
+		t.Errorf("the lead was asked %d times, want 4", n)
+	}
 }
 
 // killedBeforeNoted: a post that was made, and of which the bot never heard, is

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -93,7 +94,8 @@ func build(p parts) (*house, error) {
 		Now: p.now, After: p.after, Log: p.log,
 	})
 	h.sender = delivery.New(delivery.Config{
-		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp, Now: p.now, After: p.after, Log: p.log,
+		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp,
+		Wanted: func(post core.Post) bool { return h.settings.Load().Wants(post) }, Now: p.now, After: p.after, Log: p.log,
 	})
 	h.bot = sessions.New(sessions.Config{
 		Store: p.store, Engine: h.engine, Sender: h.sender,
@@ -138,8 +140,10 @@ func (h *house) warn(c *config, book *auth.Book) {
 			h.parts.log.Warn("the profiles of a provider cannot be read", "provider", m.Provider, "err", err)
 		case !ps.Known:
 			h.parts.log.Warn("a configured model belongs to a provider that is not configured", "model", m.String())
+			h.doubt(m, fmt.Sprintf("the provider %s is not configured", m.Provider))
 		case len(ps.List) == 0:
 			h.parts.log.Warn("a configured model has no usable credential", "model", m.String())
+			h.doubt(m, "there is no usable credential for it")
 		}
 	}
 }

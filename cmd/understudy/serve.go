@@ -97,6 +97,10 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	tidying, stopTidying := context.WithCancel(ctx)
 	var tidied sync.WaitGroup
 	tidied.Go(func() {
+		defer rescue.Panic(log, "asking for lists of models")
+		h.verify(tidying)
+	})
+	tidied.Go(func() {
 		defer rescue.Panic(log, "removing what is too old")
 		s.config.Retention.tidy(tidying, kept.Load(), log)
 	})
