@@ -1,6 +1,7 @@
 package discord_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,34 @@ func TestLockedForumPost(t *testing.T) {
 	h.answer(m, "with flour", true)
 	if got := told.of("thread"); len(got) != 2 || !strings.Contains(got[1], "again") {
 		t.Errorf("alerts %q", got)
+	}
+}
+
+// What is over and comes again is told again.
+func TestThreadThatIsLockedTwice(t *testing.T) {
+	t.Parallel()
+	var told ears
+	h := open(t, told.settings)
+	h.thread("500", "100", discordtest.PublicThread)
+	h.fake.Say("500", "700", "<@800> hi")
+	m := h.heard(1)
+	for i := range 2 {
+		lock := func(on bool) { h.fake.Change("500", func(c *discordtest.Channel) { c.Locked = on }) }
+		lock(true)
+		for _, try := range []string{"a", "b"} {
+			_, err := h.Post(t.Context(), core.Post{Target: m.Target, Kind: core.PostAnswer, Text: "ok", Nonce: fmt.Sprint(try, i)})
+			if failed := sendError(t, err); !failed.Permanent {
+				t.Errorf("error %+v", failed)
+			}
+		}
+		if posts := h.fake.Posts("100"); len(posts) != i+1 || len(told.of("thread")) != 2*i+1 {
+			t.Errorf("locked %d times, the channel shows %+v, alerts %q", i+1, posts, told.of("thread"))
+		}
+		lock(false)
+		h.post(m.Target, core.PostAnswer, "ok", fmt.Sprint("c", i), false)
+		if got := told.of("thread"); len(got) != 2*i+2 {
+			t.Errorf("unlocked %d times, alerts %q", i+1, got)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ type opening struct {
 	turn  chan struct{} // held by whoever is opening it
 	place string        // where to post to; empty until that is known
 	shut  bool          // Discord refused to open it
-	told  bool          // people were told that it cannot be opened
+	told  bool          // people were told that nothing can be said in it
+	times int           // how often they were
 }
 
 func newThreads(a *Adapter) *threads {
@@ -165,11 +166,15 @@ func wrongField(err error, field string) bool {
 }
 
 // tellParent says in the channel that holds a thread why nothing can be said in
-// the thread itself, once for each thread, and tells the operator. A forum holds
+// the thread itself, once until something can, and tells the operator. A forum holds
 // no messages, so that the operator alone is told of its posts.
 func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.SendError) {
 	parent := target.Thread.Parent
-	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) || !a.threads.toTell(target.Thread.Channel) {
+	if parent == "" || why.Help == "" || refusedWith(why, codeUnknownChannel) {
+		return
+	}
+	times, due := a.threads.toTell(target.Thread.Channel)
+	if !due {
 		return
 	}
 	text := "I cannot answer in the thread <#" + target.Thread.Channel + ">: " + why.Help + ". Then send /retry there."
@@ -181,7 +186,7 @@ func (a *Adapter) tellParent(ctx context.Context, target core.Target, why *core.
 		return
 	}
 	body := object{"content": text, "allowed_mentions": noMentions(),
-		"nonce": "t" + target.Thread.Channel, "enforce_nonce": true}
+		"nonce": fmt.Sprintf("t%s-%d", target.Thread.Channel, times), "enforce_nonce": true}
 	if target.Opens != "" {
 		body["message_reference"] = reference(target.Opens)
 	}
@@ -216,6 +221,9 @@ func (a *Adapter) noTrouble(target core.Target) {
 		a.threads.mu.Lock()
 		_, was := a.threads.troubled.get(place)
 		a.threads.troubled.drop(place)
+		if o, ok := a.threads.known.get(target.Thread.Channel); ok && was {
+			o.told = false
+		}
 		a.threads.mu.Unlock()
 		if was {
 			a.alert(core.Alert{Kind: "thread", Key: a.name() + " " + place, Over: true,
@@ -225,12 +233,15 @@ func (a *Adapter) noTrouble(target core.Target) {
 }
 
 // toTell reports whether people are still to be told that nothing can be said
-// in a thread.
-func (t *threads) toTell(id string) bool {
+// in a thread, and how often they were told so far.
+func (t *threads) toTell(id string) (times int, due bool) {
 	o := t.opening(id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	told := o.told
+	if o.told {
+		return o.times, false
+	}
 	o.told = true
-	return !told
+	o.times++
+	return o.times - 1, true
 }
