@@ -208,18 +208,29 @@ func noticesGoWhereTheOperatorWants(s *street) {
 			s.run(s.operators() + `"notices": {"fallback": "` + policy.name + `"},`)
 			s.limit("600")
 			s.standIn.Queue("double", llmtest.Text("I stand in."))
-			k := s.open(s.town, "hello")
-			k.next("I stand in.")
+			k := s.elsewhere()
+			k.say(s.town.command("hello"))
+			if answer := k.next("I stand in."); platformOf(s.town) == "discord" && answer.reply != k.last {
+				t.Errorf("the answer replies to %q, want %q", answer.reply, k.last)
+			}
 			if policy.notice {
-				k.next(movedText)
+				if notice := k.next(movedText); notice.reply != "" {
+					t.Errorf("the notice replies to %q", notice.reply)
+				}
 			}
 			if policy.told {
 				s.tell(movedText)
 			}
+			// The status tells of it, and unless nobody is to know the log.
+			k.say(s.town.command("/status"))
+			k.next("Active: " + standInModel)
 			s.stop()
 			k.nothingElse()
 			if !policy.told {
 				s.nobodyTold()
+			}
+			if got := len(lines(s.said.String(), "model fallback notice")); (got == 1) != (policy.name != "off") {
+				t.Errorf("%d lines of the log tell of it", got)
 			}
 		})
 	}
