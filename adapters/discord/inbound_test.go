@@ -1,8 +1,10 @@
 package discord_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"understudy/adapters/discord"
 	"understudy/adapters/discord/discordtest"
@@ -184,6 +186,29 @@ func TestChannelsThatTheGatewayDoesNotList(t *testing.T) {
 	if m := h.heard(1); m.Thread().Parent != "100" || m.Thread().Kind != core.KindThread {
 		t.Errorf("thread %+v", m.Thread())
 	}
+}
+
+// A channel that Discord does not show is not asked for with every message; one
+// that could not be looked up for a moment is heard right after it.
+func TestChannelsThatCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		h := bubbleOpen(t, allow("900"))
+		h.fake.AddQuietly(discordtest.Channel{ID: "500", Guild: "900", Parent: "100", Type: discordtest.PublicThread})
+		h.fake.AddQuietly(discordtest.Channel{ID: "510", Guild: "900", Parent: "130", Type: discordtest.PublicThread})
+		h.fake.Inject(discordtest.Fault{Method: "GET", Path: "/channels/500", Status: 503})
+		for i := range 10 {
+			h.fake.Say("500", "700", fmt.Sprintf("<@800> %d", i))
+			h.fake.Say("510", "700", "<@800> its parent is unknown")
+			time.Sleep(time.Second)
+		}
+		if got := h.texts(); !slices.Equal(got, []string{"2", "3", "4", "5", "6", "7", "8", "9"}) {
+			t.Errorf("heard %q", got)
+		}
+		if n, failed := len(h.fake.Requests("GET", "/channels/130")), len(h.fake.Requests("GET", "/channels/500")); n != 1 || failed != 2 {
+			t.Errorf("it was asked %d times for a channel that is not there, and %d times for one that is", n, failed)
+		}
+	})
 }
 
 func TestEditsAndDeletions(t *testing.T) {

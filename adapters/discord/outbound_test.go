@@ -308,6 +308,12 @@ func TestEditsThatFail(t *testing.T) {
 		t.Errorf("edit of a message that is gone: %+v", failed)
 	}
 	p := h.post(in("100"), core.PostAnswer, "x", "n1", false)
+	// Messages that are older than an hour may be edited a few times only.
+	h.fake.Inject(discordtest.Fault{Method: "PATCH", Status: 400, Code: 30046, Message: "Maximum number of edits to messages older than 1 hour reached. Try again later"})
+	err = h.Edit(t.Context(), p.ID, answer("y", ""))
+	if failed := sendError(t, err); !failed.Permanent || !strings.Contains(failed.Error(), "older than 1 hour") {
+		t.Errorf("edit of an old message: %+v", failed)
+	}
 	h.fake.Inject(discordtest.Fault{Method: "PATCH", Status: 503})
 	err = h.Edit(t.Context(), p.ID, answer("y", ""))
 	if failed := sendError(t, err); failed.Permanent || failed.Unknown {

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -25,7 +26,8 @@ type places struct {
 
 const (
 	lookupLimit = 2 * time.Second  // Discord wants interactions answered in three
-	missingFor  = 30 * time.Second // an unknown channel is not asked for again
+	missingFor  = 30 * time.Second // a channel that Discord does not show is not asked for again
+	failedFor   = 2 * time.Second  // one for which it could not be asked just now is not either
 	manyMissing = 1000
 )
 
@@ -159,11 +161,22 @@ func (p *places) find(ctx context.Context, id string) (wireChannel, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil || c.ID != id {
-		p.missing.put(id, time.Now().Add(missingFor))
+		p.missing.put(id, time.Now().Add(closedFor(err)))
 		return wireChannel{}, fmt.Errorf("look up channel %s: %w", id, err)
 	}
 	p.put(c)
 	return c, nil
+}
+
+// closedFor is how long a channel stays closed that could not be looked up: a
+// failure of Discord's passes sooner than a refusal.
+func closedFor(err error) time.Duration {
+	var r *refusal
+	refused := errors.As(err, &r) && r.status >= 400 && r.status < 500 && r.status != http.StatusTooManyRequests
+	if err == nil || refused {
+		return missingFor
+	}
+	return failedFor
 }
 
 // private is a channel that is said to belong to no guild, and whether that is

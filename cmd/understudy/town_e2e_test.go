@@ -68,9 +68,18 @@ func (d discordTown) env() []string {
 
 func (d discordTown) connected() int                                  { return d.Connected() }
 func (d discordTown) await(ctx context.Context, ok func() bool) error { return d.Await(ctx, ok) }
-func (d discordTown) say(thread, text string) string                  { return d.Say(thread, "700", text) }
 func (d discordTown) command(text string) string                      { return "<@" + discordtest.BotID + "> " + text }
 func (d discordTown) again(thread, id string)                         { d.Again(thread, id) }
+
+// say waits for the thread: nobody can write in one that is not there yet.
+func (d discordTown) say(thread, text string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := d.Await(ctx, func() bool { return d.Exists(thread) }); err != nil {
+		panic("there is no channel " + thread + " to write in")
+	}
+	return d.Say(thread, "700", text)
+}
 
 // open returns the thread that the bot will make, which has the id of the
 // message it is made from.

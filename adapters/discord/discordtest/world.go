@@ -172,6 +172,13 @@ func (s *Server) Messages(channel string) []Message {
 	return all
 }
 
+// Exists reports whether there is a channel or thread.
+func (s *Server) Exists(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.channels[channel] != nil
+}
+
 // Threads are the threads of a channel, in order of their ids.
 func (s *Server) Threads(parent string) []Channel {
 	s.mu.Lock()
