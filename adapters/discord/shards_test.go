@@ -206,7 +206,11 @@ func TestWhatIsTooOld(t *testing.T) {
 // order is kept, with what is said meanwhile at its end.
 func TestBusyChannelStarvesNobody(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *discord.Config) { c.Seen = seen(core.Seen{At: time.Now().Add(-time.Minute)}) })
+	inBubble(t, busyChannelStarvesNobody)
+}
+
+func busyChannelStarvesNobody(t *testing.T) {
+	h := bubbleHouse(t, func(c *discord.Config) { c.Seen = seen(core.Seen{At: time.Now().Add(-time.Minute)}) })
 	for i := range 130 {
 		h.fake.Say("100", "700", fmt.Sprintf("<@800> %d", i))
 	}
@@ -236,7 +240,11 @@ func TestBusyChannelStarvesNobody(t *testing.T) {
 // is said afterwards is heard.
 func TestFloodDuringAGap(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *discord.Config) { c.Seen = seen(core.Seen{At: time.Now().Add(-time.Minute)}) })
+	inBubble(t, floodDuringAGap)
+}
+
+func floodDuringAGap(t *testing.T) {
+	h := bubbleHouse(t, func(c *discord.Config) { c.Seen = seen(core.Seen{At: time.Now().Add(-time.Minute)}) })
 	for i := range 520 {
 		h.fake.Say("100", "700", fmt.Sprintf("<@800> %d", i))
 	}
