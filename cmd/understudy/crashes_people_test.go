@@ -39,6 +39,14 @@ var hows = []string{"", "", "", "", ", slowly", ", slowly", ", at length", ", th
 // or several at once, until it is over.
 func (k *crashThread) talk() {
 	luck := rand.New(rand.NewPCG(k.s.seed, uint64(k.number)+1))
+	if k.direct {
+		k.say(luck, "")
+		met := k.heard()
+		k.s.met.Done()
+		if !met {
+			return
+		}
+	}
 	for {
 		select {
 		case <-k.s.over:

@@ -48,9 +48,13 @@ func TestCrashes(t *testing.T) {
 
 	var people sync.WaitGroup
 	for _, k := range s.threads {
+		if k.direct {
+			s.met.Add(1)
+		}
 		people.Go(k.talk)
 	}
 	began := time.Now()
+	s.meet()
 	s.reap()
 	s.settle(&people)
 	s.check()
@@ -75,8 +79,9 @@ type crashes struct {
 	err  output     // of all processes, one after the other
 
 	threads []*crashThread
-	spoke   chan string   // the platform on which somebody just spoke
-	over    chan struct{} // closed when nobody speaks any more
+	met     sync.WaitGroup // those who write directly and were not answered yet
+	spoke   chan string    // the platform on which somebody just spoke
+	over    chan struct{}  // closed when nobody speaks any more
 
 	kills, stops, seconds int
 	held                  int             // kills during a block that had to be stored, counted by block
@@ -113,6 +118,17 @@ func (s *crashes) build() {
 // lullEvery is how many kills there are, at most, until the program is left
 // alone for a while: an answer that takes seconds needs that.
 const lullEvery = 14
+
+// meet lets the program hear of everybody who writes to it directly before it is
+// killed: no platform tells a bot of direct messages that it missed, and the
+// program reads only conversations that it knows.
+func (s *crashes) meet() {
+	s.Helper()
+	s.start()
+	s.ready()
+	s.met.Wait()
+	s.kill("met")
+}
 
 // reap starts the program and kills it until it was killed often enough.
 func (s *crashes) reap() {

@@ -74,12 +74,15 @@ func (s *Server) AskReconnect() { s.each(func(c *socket) { c.send(opReconnect, n
 // Invalidate sends op 9 to every connection. A session that is not resumable
 // is gone.
 func (s *Server) Invalidate(resumable bool) {
-	s.each(func(c *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sockets := s.sockets()
+	if !resumable { // first: what happens from here on is told to nobody
+		s.sessions = map[string]*session{}
+	}
+	for _, c := range sockets {
 		c.known = false // it may identify again
 		c.send(opInvalidSession, resumable)
-	})
-	if !resumable {
-		s.ForgetSessions()
 	}
 }
 
