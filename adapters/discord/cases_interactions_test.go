@@ -200,6 +200,7 @@ func TestCasesOfSlots(t *testing.T) {
 			t.Errorf("answer %+v", a)
 		}
 	})
+	t.Run("p118 in time", func(t *testing.T) { t.Parallel(); inBubble(t, picksAreTakenInTime) })
 	t.Run("p120", func(t *testing.T) {
 		t.Parallel()
 		for _, n := range []int{0, 1, 25, 26, 61, 100, 200} {
@@ -437,5 +438,25 @@ func responsesComeInTime(t *testing.T) {
 	h.answered("303")
 	if left := h.fake.Unanswered(); len(left) != 0 {
 		t.Errorf("without a response: %+v", left)
+	}
+}
+
+// picksAreTakenInTime: however long it takes to find out what a pick leads to,
+// Discord hears of it at once.
+func picksAreTakenInTime(t *testing.T) {
+	h := bubbleOpen(t)
+	h.guests.press = func(core.Press) (core.Reply, error) {
+		time.Sleep(8 * time.Second)
+		return core.Reply{Text: "models of B"}, nil
+	}
+	began := time.Now()
+	h.fake.Interact(discordtest.Interaction{ID: "302", Type: discordtest.ComponentInteraction, Channel: "100", User: "700",
+		CustomID: "pick:provider  00", Values: []string{"B"}, Message: "510"})
+	h.await("acknowledgement", func() bool { return h.fake.Answer("302").Callback == 6 })
+	if took := time.Since(began); took > 500*time.Millisecond {
+		t.Errorf("it was acknowledged after %v", took)
+	}
+	if a := h.answered("302"); a.Content != "models of B" || time.Since(began) < 8*time.Second {
+		t.Errorf("after %v the answer is %+v", time.Since(began), a)
 	}
 }
