@@ -241,10 +241,14 @@ func stopClearsTheStatus(s *street, p slackTown) {
 	k := s.open(p, "hello")
 	k.next("Good evening.")
 	s.until(p, "the end of the status", func() bool { return p.Status(slacktest.Channel, k.thread) == "" })
-	// Another process may have left one, of which nobody here knows.
-	before := len(p.statuses(k.thread))
-	k.say("!stop")
-	k.next("Nothing is running here.")
+	// Another process may have left one, of which nobody here knows. A turn may
+	// take a moment to end after its answer is there.
+	before := 0
+	for said := ""; !strings.Contains(said, "Nothing is running here."); {
+		before = len(p.statuses(k.thread))
+		k.say("!stop")
+		said = k.next("").text
+	}
 	s.until(p, "another end of the status", func() bool {
 		texts := p.statuses(k.thread)
 		return len(texts) > before && texts[len(texts)-1] == ""
