@@ -99,6 +99,7 @@ func (r *rest) do(ctx context.Context, method, path string, body any) (answer, e
 	err = explain(err, route(method, path), tap)
 	var refused *refusal
 	if errors.As(err, &refused) {
+		refused.hide(path)
 		r.guard.note(method, path, refused)
 	}
 	return answer{head: tap.head}, err
@@ -180,6 +181,14 @@ func seconds(value string, otherwise time.Duration) time.Duration {
 }
 
 var tokenInPath = regexp.MustCompile(`^(interactions|webhooks)/[^/]+/[^/]+`)
+
+// hide takes the token of an interaction out of what was answered to a request
+// with it: whoever stands before Discord may say back what was asked for.
+func (r *refusal) hide(path string) {
+	if parts := strings.Split(tokenInPath.FindString(path), "/"); len(parts) == 3 {
+		r.message = strings.ReplaceAll(r.message, parts[2], "[secret]")
+	}
+}
 
 // route names a request in errors and logs.
 func route(method, path string) string {

@@ -98,6 +98,7 @@ func (s *setup) chat(ctx context.Context, c console, fl chatFlags) error {
 	transport.Veil = c.veil()
 	defer transport.CloseIdle()
 	h, err := build(parts{
+		hide:   c.hide,
 		config: s.config, store: st, platform: func(t core.Thread) (core.Platform, bool) { return stage, t.Platform == "terminal" },
 		client: s.config.clients(transport, actors), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"regexp"
 	"slices"
@@ -25,13 +24,13 @@ var publicHeaders = []string{
 // configuration file holds of credentials: the headers of providers. They are
 // looked for before the file is read, since errors quote what they complain of.
 func loadFor(c console, configPath string) (*setup, error) {
-	path := configPath
+	paths := []string{configPath}
 	if env, err := readEnv(); err == nil {
-		path = cmp.Or(path, env.Config)
+		paths = append(paths, env.Config)
 	}
-	if path != "" {
+	for _, path := range paths {
 		// A file that cannot be read is for load to complain of.
-		if data, err := readSmallFile(path, largestConfig); err == nil {
+		if data, err := readSmallFile(path, largestConfig); path != "" && err == nil {
 			c.hides(headerSecrets(data)...)
 		}
 	}
@@ -53,8 +52,10 @@ func (c console) veil() *llm.Veil {
 	return nil
 }
 
-// hide is a text without the credentials that the console hides.
+// hide is a text without what looks like a credential and without those that the
+// console hides.
 func (c console) hide(text string) string {
+	text = llm.Mask(text)
 	if v := c.veil(); v != nil {
 		return v.Hide(text)
 	}

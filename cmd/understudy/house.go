@@ -42,8 +42,10 @@ type parts struct {
 	attempted  func(core.Key, failover.Attempt)
 	// feed hears what operators should know; nil makes one. channel finds the
 	// place that an address names; nil finds none.
-	feed     *admin.Feed
-	channel  func(address) (core.Thread, bool)
+	feed    *admin.Feed
+	channel func(address) (core.Thread, bool)
+	// hide takes credentials out of a text that is kept; nil takes none.
+	hide     func(string) string
 	maxTurns int
 	skipTTL  time.Duration
 	now      func() time.Time
@@ -94,7 +96,7 @@ func build(p parts) (*house, error) {
 		Now: p.now, After: p.after, Log: p.log,
 	})
 	h.sender = delivery.New(delivery.Config{
-		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp,
+		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp, Hide: p.hide,
 		Wanted: func(post core.Post) bool { return h.settings.Load().Wants(post) }, Now: p.now, After: p.after, Log: p.log,
 	})
 	h.bot = sessions.New(sessions.Config{

@@ -62,7 +62,7 @@ func (s *setup) serve(ctx context.Context, c console) error {
 	addr, hangUp, err := s.listen(log, func(ctx context.Context) []string {
 		list := unready(ctx, kept.Load(), accounts)
 		for i, text := range list {
-			list[i] = c.hide(llm.Mask(text))
+			list[i] = c.hide(text)
 		}
 		return list
 	})
@@ -80,7 +80,7 @@ func (s *setup) serve(ctx context.Context, c console) error {
 		platform: func(t core.Thread) (core.Platform, bool) { p, ok := platforms[t.Platform]; return p, ok },
 		client:   s.config.clients(transport, &script.Script{Timeouts: s.config.Timeouts.request()}), keys: s.keys,
 		known: s.config.providerKnown, keyless: s.config.providerKeyless, unknown: s.config.unknown,
-		tools: moreTools(), feed: feed, channel: channelOn(platforms), transcribe: transcribe,
+		hide: c.hide, tools: moreTools(), feed: feed, channel: channelOn(platforms), transcribe: transcribe,
 		maxTurns: s.env.MaxTurns, skipTTL: time.Duration(s.env.SkipTTL), log: log,
 	})
 	if err != nil {

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"understudy/core/llm"
+	"understudy/core/rescue"
 )
 
 // planted is a credential without the shape of one.
@@ -26,8 +28,18 @@ func TestNoOutputShowsACredential(t *testing.T) {
 		return errors.New("the key " + planted + " and sk-proj-abc123DEF456ghi789 are wrong")
 	}
 	subcommands["fall"] = func(context.Context, console, []string) error { panic(errors.New(planted)) }
-	t.Cleanup(func() { delete(subcommands, "shout"); delete(subcommands, "fall") })
-	for _, name := range []string{"shout", "fall", planted} {
+	subcommands["stumble"] = func(_ context.Context, c console, _ []string) error {
+		log := logger(c.err, "info", "text")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			defer rescue.Panic(log, "a goroutine")
+			panic(map[string]error{"with": errors.New("it was sent " + planted + " and sk-proj-abc123DEF456ghi789")})
+		})
+		wg.Wait()
+		return errFailed
+	}
+	t.Cleanup(func() { delete(subcommands, "shout"); delete(subcommands, "fall"); delete(subcommands, "stumble") })
+	for _, name := range []string{"shout", "fall", "stumble", planted} {
 		out, errs, code := command(t, "", name)
 		if code == 0 {
 			t.Errorf("%s ended with 0", name)

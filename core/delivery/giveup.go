@@ -13,7 +13,7 @@ const restMissing = "… (the rest of this answer could not be sent)"
 
 // giveUp settles a row that cannot be sent, and what depends on it.
 func (s *Sender) giveUp(ctx context.Context, key string, r Row, cause error) {
-	why := cause.Error()
+	why := s.words(cause)
 	s.c.Log.Error("a post was given up", "session", r.Session.String(), "turn", r.Turn,
 		"kind", r.Post.Kind, "part", r.Part, "tries", r.Tries+1, "error", why)
 	var err error

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"understudy/core"
 )
@@ -52,6 +53,38 @@ func TestAPanicInAnAdapter(t *testing.T) {
 				}
 				if n := strings.Count(said.String(), "a mistake of this program"); n < 2 || !strings.Contains(said.String(), `in="sending a post"`) {
 					t.Errorf("the log says %s", said)
+				}
+			})
+		})
+	}
+}
+
+// What is kept of an error says nothing that is hidden.
+func TestWhatIsKeptOfAnErrorIsHidden(t *testing.T) {
+	for name, refusal := range map[string]*core.SendError{
+		"given up":  {Permanent: true, Err: errors.New("not for plain words")},
+		"put off":   {Err: errors.New("not now for plain words")},
+		"not known": {Unknown: true, Err: errors.New("what of plain words")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.script(func(string, core.Post) fault { return fault{err: refusal} })
+				w := start(t, &memory{}, f)
+				defer w.stop()
+				w.c.Hide = func(s string) string { return strings.ReplaceAll(s, "plain words", "[secret]") }
+				w.say(row("c", "t1", core.PostAnswer, 0, "answer"))
+				time.Sleep(2 * time.Second)
+				w.handle.mu.Lock()
+				kept := w.rows[0].Error
+				w.handle.mu.Unlock()
+				if strings.Contains(kept, "plain words") || !strings.Contains(kept, "[secret]") {
+					t.Errorf("%q is kept", kept)
+				}
+				for _, r := range w.gaveUp {
+					if strings.Contains(r.Error, "plain words") {
+						t.Errorf("operators are told %q", r.Error)
+					}
 				}
 			})
 		})

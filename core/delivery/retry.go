@@ -60,7 +60,7 @@ func (s *Sender) again(ctx context.Context, r *Row, d *delays, err error) (bool,
 		return false, err
 	}
 	failed := s.save(ctx, r, func(r *Row) {
-		r.Error = err.Error()
+		r.Error = s.words(err)
 		if e.Refused() {
 			r.Tries++
 		}
@@ -121,7 +121,7 @@ func (s *Sender) bare(ctx context.Context, r *Row, err error) (bool, error) {
 		"session", r.Session.String(), "turn", r.Turn, "part", r.Part, "error", err)
 	failed := s.save(ctx, r, func(r *Row) {
 		r.Post.Files, r.Post.Text = nil, strings.Replace(r.Post.Text, fileMark, cutMark, 1)
-		r.State, r.Error = Queued, err.Error()
+		r.State, r.Error = Queued, s.words(err)
 	})
 	return failed == nil, failed
 }

@@ -29,6 +29,17 @@ type Config struct {
 	// GaveUp hears of every post that was given up, except those for
 	// operators. It must not block.
 	GaveUp func(Row)
+	// Hide takes credentials out of what is kept of an error; nil takes none.
+	Hide func(string) string
+}
+
+// words are what is kept of an error. Platforms may say back in it what they were
+// sent.
+func (s *Sender) words(err error) string {
+	if s.c.Hide == nil {
+		return err.Error()
+	}
+	return s.c.Hide(err.Error())
 }
 
 // Sender sends rows. Its methods are safe for concurrent use.

@@ -65,9 +65,9 @@ func (s *Sender) settle(ctx context.Context, r Row, posted core.Posted, failed e
 	case failed == nil:
 		r.State, r.PlatformID = Preview, posted.ID
 	case sendError(failed).Unknown:
-		r.Error = failed.Error()
+		r.Error = s.words(failed)
 	default:
-		r.State, r.Error, r.Settled = Failed, failed.Error(), s.c.Now()
+		r.State, r.Error, r.Settled = Failed, s.words(failed), s.c.Now()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
