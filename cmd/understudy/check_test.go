@@ -19,6 +19,7 @@ import (
 // of.
 func sample(t *testing.T, name string) string {
 	t.Helper()
+	noEnv(t)
 	t.Setenv("UNDERSTUDY_HOME", t.TempDir())
 	for _, key := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_2", "ANTHROPIC_API_KEY_3", "OPENAI_API_KEY"} {
 		t.Setenv(key, "key-of-a-sample")
@@ -103,6 +104,7 @@ func TestExplainMatchesTheScenario(t *testing.T) {
 }
 
 func TestExplainTellsAStoredTurn(t *testing.T) {
+	noEnv(t)
 	t.Setenv("UNDERSTUDY_HOME", t.TempDir())
 	path := filepath.Join(t.TempDir(), "chat.db")
 	t.Setenv("UNDERSTUDY_STORE", path)

@@ -18,12 +18,7 @@ import (
 // folder, which it returns.
 func setEnv(t *testing.T, pairs ...string) string {
 	t.Helper()
-	for _, name := range variableNames() {
-		if strings.HasPrefix(name, "UNDERSTUDY_") || strings.HasPrefix(name, "OPENCLAW_") || strings.Contains(name, "_API_KEY") || name == "NO_COLOR" {
-			t.Setenv(name, "")
-			os.Unsetenv(name)
-		}
-	}
+	noEnv(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("HOME", filepath.Join(dir, "home"))
@@ -32,6 +27,17 @@ func setEnv(t *testing.T, pairs ...string) string {
 		t.Setenv(name, value)
 	}
 	return dir
+}
+
+// noEnv takes away what the program could read of this machine's environment.
+func noEnv(t *testing.T) {
+	t.Helper()
+	for _, name := range variableNames() {
+		if strings.HasPrefix(name, "UNDERSTUDY_") || strings.HasPrefix(name, "OPENCLAW_") || strings.Contains(name, "_API_KEY") || name == "NO_COLOR" {
+			t.Setenv(name, "")
+			os.Unsetenv(name)
+		}
+	}
 }
 
 func mustEnv(t *testing.T) *environment {
