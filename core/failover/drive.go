@@ -132,6 +132,8 @@ type Turn struct {
 	told  int // attempts that were reported
 	// changed: the user chose since Pending was asked last.
 	changed bool
+	// said: the request under way has given output.
+	said bool
 	// tooLong is the answer of a candidate that is asked again if the
 	// conversation can be made shorter.
 	tooLong *llm.Error
@@ -245,6 +247,7 @@ func (t *Turn) ask(ctx context.Context, v View, step Step, ask func(context.Cont
 	client, err := step.Profile.Client(ctx)
 	switch {
 	case err == nil:
+		t.said = false
 		err = ask(ctx, client, ref)
 	case !errors.As(err, &failure):
 		t.run.Unasked()
@@ -262,6 +265,10 @@ func (t *Turn) ask(ctx context.Context, v View, step Step, ask func(context.Cont
 		t.report(ctx, true)
 		return Answer{Model: ref, Profile: step.Profile.ID, Pin: pin}, true, nil
 	case errors.As(err, &failure) && t.mend(v.Now, failure):
+		t.report(ctx, false)
+		return Answer{}, false, nil
+	case errors.As(err, &failure) && !t.said && t.canShrink(v.Now, failure):
+		// The candidate goes on with what it said before a tool ran.
 		t.report(ctx, false)
 		return Answer{}, false, nil
 	case errors.As(err, &failure):

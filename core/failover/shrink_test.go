@@ -54,14 +54,15 @@ func TestShrinkThatIsNone(t *testing.T) {
 		name    string
 		hooks   Hooks
 		calls   int // of Shrink
+		output  bool
 		local   bool
 		aborted bool
 	}{
-		{"it cannot be shorter", Hooks{Shrink: func(context.Context, *llm.Error) (bool, error) { return false, nil }}, 1, false, false},
-		{"a fault", Hooks{Shrink: func(context.Context, *llm.Error) (bool, error) { return false, fault }}, 1, true, false},
-		{"cut off", Hooks{Shrink: func(context.Context, *llm.Error) (bool, error) { return false, context.Canceled }}, 1, false, true},
-		{"people have read a part", Hooks{Discard: func() bool { return false }, Shrink: func(context.Context, *llm.Error) (bool, error) { return true, nil }}, 0, false, false},
-		{"nobody can", Hooks{}, 0, false, false},
+		{"it cannot be shorter", Hooks{Shrink: func(context.Context, *llm.Error) (bool, error) { return false, nil }}, 1, false, false, false},
+		{"a fault", Hooks{Shrink: func(context.Context, *llm.Error) (bool, error) { return false, fault }}, 1, false, true, false},
+		{"cut off", Hooks{Shrink: func(context.Context, *llm.Error) (bool, error) { return false, context.Canceled }}, 1, false, false, true},
+		{"people have read a part", Hooks{Discard: func() bool { return false }, Shrink: func(context.Context, *llm.Error) (bool, error) { return true, nil }}, 0, true, false, false},
+		{"nobody can", Hooks{}, 0, false, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,7 +73,13 @@ func TestShrinkThatIsNone(t *testing.T) {
 				}
 				turn := x.Begin(t.Context(), x.plan("a/m1", "b/m2"), c.hooks)
 				defer turn.End()
-				_, err := turn.Call(t.Context(), x.cast(map[string][]act{"a/m1": {gives(llm.ContextOverflow)}}))
+				cast := x.cast(map[string][]act{"a/m1": {gives(llm.ContextOverflow)}})
+				_, err := turn.Call(t.Context(), func(ctx context.Context, client llm.Client, r llm.Ref) error {
+					if c.output {
+						turn.Output()
+					}
+					return cast(ctx, client, r)
+				})
 				var lost *SummaryError
 				if !errors.As(err, &lost) {
 					t.Fatalf("the call ended with %v", err)
@@ -113,5 +120,34 @@ func TestOnceAndAside(t *testing.T) {
 		if x.since() != 0 || told != 0 {
 			t.Errorf("it took %v, and %d were told", x.since(), told)
 		}
+	})
+}
+
+// What was shown before a tool ran is no reason not to go on: the candidate that
+// said it is asked again.
+func TestShrinkAfterAnEarlierCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTheatre(Config{}, "a:p", "b:p")
+		turn := x.Begin(t.Context(), x.plan("a/m1", "b/m2"), Hooks{
+			Discard: func() bool { return false },
+			Shrink:  func(context.Context, *llm.Error) (bool, error) { return true, nil },
+		})
+		defer turn.End()
+		cast := x.cast(map[string][]act{"a/m1": {ok, gives(llm.ContextOverflow), ok}})
+		first := true
+		for range 2 {
+			answer, err := turn.Call(t.Context(), func(ctx context.Context, client llm.Client, r llm.Ref) error {
+				if first {
+					turn.Output()
+					first = false
+				}
+				return cast(ctx, client, r)
+			})
+			if err != nil || answer.Model != refs("a/m1")[0] {
+				t.Fatalf("answered by %v, %v", answer, err)
+			}
+			turn.Tool()
+		}
+		x.expect(t, "a/m1+0s", "a/m1+0s", "a/m1+0s")
 	})
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // Output tells that assistant output has begun: a status notice that is due
-// later would only disturb.
+// later would only disturb. It is called while a request is made.
 func (t *Turn) Output() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.status.suspended = true
+	t.said, t.status.suspended = true, true
 }
 
 // Tool tells that a tool starts.
