@@ -210,7 +210,7 @@ func (b *Bot) carryOut(c *call, prepare func() (func(ChoiceTx) core.Reply, error
 	if c.inv.Native {
 		err = commit() // somebody waits for the reply, and may ask again
 	} else {
-		err = b.insist(commit)
+		err = b.insist(b.base, commit)
 	}
 	if err != nil {
 		return core.Reply{}, fmt.Errorf("storing what /%s changed: %w", c.inv.Name, err)

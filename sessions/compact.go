@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"understudy/core"
@@ -13,17 +14,19 @@ import (
 // compacts is the part of a turn that makes room in the window of its model.
 type compacts struct {
 	stated map[llm.Ref]int // windows that providers told in a refusal
-	length map[llm.Ref]int // and how long they found the request
 	// failedSummary is why a summary that was to be made by itself was not, and
 	// alone: there was nothing to summarise when one was needed.
 	failedSummary error
 	alone         bool
+	toldFailed    bool     // the text of a failed turn tells of failedSummary
+	partly        bool     // a summary did not reach as far as it was to
 	made          *Summary // by hand, for the commit at the end
 }
 
 const (
 	// keptPercent of a window is what stays word for word when the older part is
-	// summarised by itself, and keptEntries is the most that does.
+	// summarised by itself, or half of the room for the conversation where that is
+	// less, and keptEntries is the most that does.
 	keptPercent = 20
 	keptEntries = historyLimit / 4
 	// worthPercent of a window is the least that a summary is made of where only
@@ -42,7 +45,7 @@ const (
 // reason to end the turn if that fails: the request then does without what does
 // not fit. An error is that of a turn that was cut off.
 func (t *turn) compactIfFull(ctx context.Context) error {
-	if t.failedSummary != nil || t.b.Now().Sub(t.sess.Uncompacted) < compactAgain {
+	if t.failedSummary != nil || t.partly || t.b.Now().Sub(t.sess.Uncompacted) < compactAgain {
 		return nil
 	}
 	cut, full := t.full()
@@ -51,7 +54,7 @@ func (t *turn) compactIfFull(ctx context.Context) error {
 	}
 	plan := t.compactionPlan()
 	plan.Once = true // the answer is what people wait for
-	return t.compact(ctx, cut, plan)
+	return t.compact(ctx, cut, false, plan)
 }
 
 // full reports whether the window is full, and where that part of the history
@@ -63,7 +66,7 @@ func (t *turn) full() (cut int, full bool) {
 	for _, m := range t.sess.Summary.messages(room / 3) {
 		used += size(m)
 	}
-	cut = t.boundary(window*keptPercent/100, keptEntries)
+	cut = t.boundary(min(window*keptPercent/100, room/2), keptEntries)
 	switch {
 	case cut == 0 && !t.more:
 		return 0, false
@@ -95,7 +98,7 @@ func (t *turn) reported(ref llm.Ref) int {
 func (t *turn) boundary(room, entries int) int {
 	cut := min(lastUser(t.history), len(t.history)-len(t.said))
 	used, held := sizes(t.history[cut:]), bulk(t.history[cut:])
-	for i := cut - 1; i > 0 && len(t.history)-i <= entries; i-- {
+	for i := cut - 1; i >= 0 && len(t.history)-i <= entries; i-- {
 		used += size(t.history[i].Message)
 		if held += bulk(t.history[i : i+1]); used > room || held > keptBulk {
 			break
@@ -118,40 +121,37 @@ func sizes(entries []Entry) (n int) {
 // model could not hold it; see [failover.Hooks].
 func (t *turn) shrink(ctx context.Context, e *llm.Error) (bool, error) {
 	ref := llm.Ref{Provider: e.Provider, Model: e.Model}
-	if length, window, ok := llm.Lengths(e.Detail); ok {
+	if _, window, ok := llm.Lengths(e.Detail); ok {
 		if t.stated == nil {
-			t.stated, t.length = map[llm.Ref]int{}, map[llm.Ref]int{}
+			t.stated = map[llm.Ref]int{}
 		}
-		t.stated[ref], t.length[ref] = window, length
+		t.stated[ref] = window
 	}
 	cut := t.boundary(0, 0)
 	if cut == 0 && !t.more {
-		t.alone = true
+		t.alone = t.sess.Summary == nil
 		return false, nil
 	}
-	if err := t.compact(ctx, cut, t.compactionPlan()); err != nil {
+	if err := t.compact(ctx, cut, true, t.compactionPlan()); err != nil {
 		return false, err
 	}
 	return t.failedSummary == nil, nil
 }
 
-// compact summarises the history before cut and stores the summary. A failure is
+// compact summarises the history before cut and stores the summary. What that
+// did not reach stays in the history, unless all of it has to go. A failure is
 // noted in the turn; an error is that of a turn that was cut off.
-func (t *turn) compact(ctx context.Context, cut int, plan failover.Plan) error {
+func (t *turn) compact(ctx context.Context, cut int, all bool, plan failover.Plan) error {
+	t.failedSummary = nil
 	s, err := t.summarise(ctx, cut, "", plan)
 	var lost *failover.SummaryError
 	switch {
+	case errors.Is(err, errSwitched):
+		return nil // another model is to answer, with what there is
 	case errors.As(err, &lost) && lost.Final != nil && lost.Final.Reason == llm.Abort:
 		return err
 	case err == nil && s != nil:
-		err = t.b.insist(func() error {
-			return t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
-				if !t.put(tx, s) {
-					return errChanged
-				}
-				return nil
-			})
-		})
+		err = t.keepSummary(ctx, s)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -161,17 +161,47 @@ func (t *turn) compact(ctx context.Context, cut int, plan failover.Plan) error {
 		t.failedSummary = err
 		return nil
 	}
-	t.history, t.more = t.history[cut:], false
-	if s == nil {
-		return nil // what was to be summarised is not there any more
+	if s != nil {
+		t.sess.Summary = s
+		t.sess.Pins, t.sess.PinnedUnder, t.plan.Pins = nil, nil, nil
 	}
-	t.sess.Summary = s
-	t.sess.Pins, t.sess.PinnedUnder, t.plan.Pins = nil, nil, nil
+	if t.partly && !all {
+		cut = told(t.history[:cut], s)
+	}
+	t.history, t.more = t.history[cut:], t.more && t.partly && cut == 0
 	return nil
 }
 
-// errChanged: the conversation is not the one any more that was summarised.
-var errChanged = errors.New("the conversation was reset, or something in it was deleted, while it was summarised")
+// told is how many of the first entries a summary tells of.
+func told(entries []Entry, s *Summary) int {
+	n := slices.IndexFunc(entries, func(e Entry) bool { return e.Seq > s.through() })
+	if n < 0 {
+		return len(entries)
+	}
+	return n
+}
+
+// keepSummary stores a summary, and what it cost, in one change. Where the
+// conversation lost a message meanwhile, of which the summary may tell, this turn
+// alone uses it: the next one makes a new one.
+func (t *turn) keepSummary(ctx context.Context, s *Summary) error {
+	kept := false
+	err := t.b.insist(ctx, func() error {
+		return t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
+			kept = t.put(tx, s)
+			t.settleBill(tx)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	t.bill = nil
+	if !kept {
+		t.b.Log.InfoContext(ctx, "a summary is not kept, since the conversation changed meanwhile", "turn", t.id, "session", t.in.Session.String())
+	}
+	return nil
+}
 
 // put stores a summary and frees the pins that nobody chose. It reports false,
 // and changes nothing, where the conversation was reset, summarised by somebody
@@ -225,7 +255,7 @@ func (t *turn) compactionPlan() failover.Plan {
 		p.Chain = t.plan.Chain
 	}
 	p.Aside, p.Fresh, p.Lock = true, false, t.sel.Lock
-	p.Started, p.Person = t.b.Now(), t.plan.Person
+	p.Started, p.Person = t.record.Started, t.plan.Person
 	if m := t.set.CompactionModel; m != (llm.Ref{}) {
 		p.Chain, p.Source, p.Lock = []llm.Ref{m}, failover.FromDefault, ""
 	}
@@ -242,7 +272,10 @@ func (t *turn) isCompact() (keep string, ok bool) {
 // compactByHand carries out /compact: all but the last exchange is summarised.
 func (t *turn) compactByHand(ctx context.Context, keep string) error {
 	cut := lastUser(t.history)
-	if cut == 0 && !t.more {
+	switch {
+	case len(keep) > maxArgs:
+		return &commandReply{longArgsText("compact")}
+	case cut == 0 && !t.more:
 		return &commandReply{nothingToCompactText}
 	}
 	err := t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
@@ -269,5 +302,8 @@ func (t *turn) compactByHand(ctx context.Context, keep string) error {
 		return &commandReply{nothingToCompactText}
 	}
 	t.made, t.record.Outcome = s, "summarised"
+	if t.partly {
+		return &commandReply{partlyCompactedText}
+	}
 	return &commandReply{compactedText(before, sizes(t.history[cut:])+tokens(len(s.Text)))}
 }

@@ -2,7 +2,9 @@ package sessions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +145,34 @@ func TestManyPicturesAreSummarised(t *testing.T) {
 		h.say("t1", "and then?")
 		if n := len(h.log.Requests()) - before; n != 1 {
 			t.Errorf("the next message took %d requests", n)
+		}
+	})
+}
+
+// A turn whose summary the store refuses waits a little; /stop ends that wait.
+func TestStopWhileASummaryIsRefused(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.set.Window = func(llm.Ref) int { return 1000 }
+		h.open()
+		h.model("a/m1", `text "ok"`)
+		h.say("t1", "the first")
+		refused := 0
+		h.fault = func(op string) error {
+			if op != "commit" || len(h.log.Requests()) < 3 || refused > 0 {
+				return nil
+			}
+			refused++
+			return errors.New("disk full")
+		}
+		h.model("a/m1", `400 "prompt is too long: 1402 tokens > 1000 maximum"`, `text "SUMMARY"`, `text "fine"`)
+		h.say("t1", "the second")
+		if refused == 0 || len(h.log.Requests()) != 3 {
+			t.Fatalf("refused %d times after %d requests", refused, len(h.log.Requests()))
+		}
+		h.command("t1", "stop", "ann")
+		h.say("t1", "the third")
+		if posts := h.place.all(); !slices.Contains(posts, "t1 answer: fine") {
+			t.Errorf("the posts are %q", posts)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 // The sentences about summaries.
 const (
 	compactingText       = "I’ll summarise what was said before."
+	partlyCompactedText  = "I summarised the first part of what was said; there is too much for one go. Give /compact again to go on from there."
 	nothingToCompactText = "There is nothing to summarise yet: the last exchange is kept word for word, and nothing was said before it."
 	changedMeanwhileText = "The conversation changed while I summarised it, so I left it as it is. Give /compact again if it is still needed."
 )

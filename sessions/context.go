@@ -44,13 +44,17 @@ func (t *turn) messages(ref llm.Ref) []llm.Message {
 	return append(head, messages(t.set.legible(fit(all, room), ref))...)
 }
 
-// room is how many tokens of a request the conversation may take.
+// room is how many tokens of a request the conversation may take: some, also
+// where the prompt and the answer could fill the window by themselves.
 func (t *turn) room(ref llm.Ref) int {
-	return t.window(ref)*fullPercent/100 - tokens(len(t.agent.System)+len(sharedPrompt)) - t.agent.MaxTokens
+	window := t.window(ref)
+	room := window*fullPercent/100 - tokens(len(t.agent.System)+len(sharedPrompt)) - t.agent.MaxTokens
+	return max(room, window*leastPercent/100)
 }
 
-// fullPercent of a window is what a request may take.
-const fullPercent = 80
+// fullPercent of a window is what a request may take, and leastPercent what is
+// left to the conversation in any case.
+const fullPercent, leastPercent = 80, 20
 
 // window is how many tokens ref holds: what the configuration says, or less if a
 // provider said so itself.

@@ -64,6 +64,7 @@ func (t *turn) failed(err, cause error) {
 	case errors.As(err, &lost):
 		t.measure(lost)
 		t.record.Error = notices.Failure(lost, now)
+		t.toldFailed = lost.Unsummarised != nil
 	default:
 		t.record.Error = notices.Failure(&failover.SummaryError{Plan: t.plan, Local: err}, now)
 	}
@@ -99,7 +100,9 @@ func (t *turn) endWith(rows []delivery.Row, cut ...Entry) {
 	t.commit(func(tx Tx) []delivery.Row {
 		s := tx.Session()
 		s.LastTurn = t.id
-		t.noteFailed(&s)
+		if t.toldFailed || !s.Uncompacted.IsZero() { // else who is answered next is told
+			t.noteFailed(&s)
+		}
 		tx.SetSession(s)
 		tx.Append(t.sess.Transcript, cut...)
 		return tx.Queue(rows...)
@@ -139,7 +142,7 @@ func (t *turn) cutOff() []Entry {
 func (t *turn) finishCommand(text string) {
 	t.commitOnly(func(tx Tx) []delivery.Row {
 		if t.made != nil && !t.put(tx, t.made) {
-			text = changedMeanwhileText
+			text, t.record.Outcome = changedMeanwhileText, "failed"
 		}
 		t.settleBill(tx)
 		if t.record.Outcome != "" {
@@ -234,7 +237,7 @@ func (t *turn) commit(change func(Tx) []delivery.Row) {
 // never agrees.
 func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 	var rows []delivery.Row
-	err := t.b.insist(func() error {
+	err := t.b.insist(t.b.base, func() error {
 		return t.commitWith(context.WithoutCancel(t.b.base), func(tx Tx) error {
 			rows = change(tx)
 			tx.Settle(t.in.Key)
@@ -254,8 +257,8 @@ func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 }
 
 // insist asks a store that refuses a commit a few times more. It returns the
-// last error when it gives up or the bot stops.
-func (b *Bot) insist(commit func() error) error {
+// last error when it gives up or the context ends.
+func (b *Bot) insist(ctx context.Context, commit func() error) error {
 	for try := 0; ; try++ {
 		err := commit()
 		if err == nil || try == len(commitWaits) {
@@ -264,7 +267,7 @@ func (b *Bot) insist(commit func() error) error {
 		b.Log.Warn("the store refused a commit, trying again", "err", err)
 		select {
 		case <-b.After(commitWaits[try]):
-		case <-b.base.Done():
+		case <-ctx.Done():
 			return err
 		}
 	}

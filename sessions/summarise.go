@@ -36,7 +36,7 @@ type summarising struct {
 	part int    // a request holds that part of what should fit
 
 	sum   Summary // so far
-	queue []Entry // read, and not told of yet
+	queue []Entry // read, and not told of yet; the rest of it at the end
 	read  int64   // the last entry that was read
 	took  int     // entries of the queue that the last request told of
 	reply string  // to it
@@ -58,6 +58,7 @@ func (t *turn) summarise(ctx context.Context, cut int, keep string, plan failove
 	if err := m.run(ctx, plan); err != nil {
 		return nil, err
 	}
+	t.partly = len(m.queue) > 0
 	if m.sum.Through == t.sess.Summary.through() {
 		return nil, nil
 	}
@@ -82,7 +83,11 @@ func (m *summarising) run(ctx context.Context, plan failover.Plan) error {
 }
 
 func (m *summarising) walk(ctx context.Context, plan failover.Plan) error {
-	chain := m.t.b.Engine.Begin(ctx, plan, failover.Hooks{Stopping: m.t.b.stopping, Status: m.t.status, Attempted: m.attempted})
+	hooks := failover.Hooks{Stopping: m.t.b.stopping, Status: m.t.status, Attempted: m.attempted}
+	if _, byHand := m.t.isCompact(); !byHand {
+		hooks.Changed, hooks.Pending = m.t.run.changed, m.switched
+	}
+	chain := m.t.b.Engine.Begin(ctx, plan, hooks)
 	defer chain.End()
 	for range maxSummaryRequests * m.part {
 		if err := m.fill(ctx, plan.Chain); err != nil || len(m.queue) == 0 {
@@ -96,7 +101,24 @@ func (m *summarising) walk(ctx context.Context, plan failover.Plan) error {
 		m.sum = Summary{Text: cutText(strings.TrimSpace(m.reply), maxSummaryText), Through: last.Seq, Said: last.At, Model: answer.Model}
 		m.queue = m.queue[m.took:]
 	}
-	return nil
+	return m.fill(ctx, plan.Chain)
+}
+
+// errSwitched: the user chose another model, for which no summary may be needed.
+var errSwitched = errors.New("another model was chosen while a summary was made")
+
+// switched ends the making of a summary once the turn has a choice to take up,
+// and leaves that to the turn.
+func (m *summarising) switched(ctx context.Context) (failover.Switch, bool, error) {
+	s, ok, err := m.t.pending(ctx)
+	if err != nil || !ok {
+		return s, false, err
+	}
+	select {
+	case m.t.run.changed <- struct{}{}:
+	default:
+	}
+	return s, false, errSwitched
 }
 
 func (m *summarising) attempted(a failover.Attempt) {
@@ -130,9 +152,12 @@ func (m *summarising) fill(ctx context.Context, chain []llm.Ref) error {
 // room is how many tokens of history a request to ref may hold.
 func (m *summarising) room(ref llm.Ref) int {
 	window := m.t.window(ref)
-	rest := tokens(len(m.system(ref))+len(summariseNow)) + min(m.t.agent.MaxTokens, window/5) + tokens(len(m.sum.Text))
+	rest := tokens(len(m.system(ref))+len(summariseNow)) + min(m.t.agent.MaxTokens, window/5) + tokens(len(m.before(ref)))
 	return max(leastRoom, (window*fullPercent/100-rest)/m.part)
 }
+
+// before is the summary so far, in no more than a third of the window of ref.
+func (m *summarising) before(ref llm.Ref) string { return cutText(m.sum.Text, m.t.window(ref)*4/3) }
 
 // ask makes one request for a summary; see [failover.Turn.Call].
 func (m *summarising) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
@@ -170,7 +195,10 @@ func (m *summarising) ask(ctx context.Context, client llm.Client, ref llm.Ref) e
 			t.spend(ref, ev.Usage)
 		}
 	}
+	var late *llm.TimeoutError
 	switch {
+	case !done && errors.As(context.Cause(ctx), &late):
+		return failed(llm.Failure{Err: late})
 	case !done && ctx.Err() != nil:
 		return failed(llm.Failure{Cancelled: true, Err: ctx.Err()})
 	case strings.TrimSpace(m.reply) == "":
@@ -190,12 +218,13 @@ func (m *summarising) request(ref llm.Ref) llm.Request {
 		for to < len(m.queue) && m.queue[to].Message.Role != llm.User {
 			to++
 		}
-		exchange := m.lines(m.queue[from:to], 0)
+		said := superseded(m.queue[from:to])
+		exchange := m.lines(said, 0)
 		switch n := tokens(len(exchange)); {
 		case from > 0 && tokens(len(lines))+n > room:
 			to = len(m.queue)
 		case n > room: // alone it is too long: of each text a part
-			exchange = m.lines(m.queue[from:to], room*3/(to-from))
+			exchange = m.lines(said, max(1, room*3/len(said)))
 			fallthrough
 		default:
 			lines = append(lines, exchange...)
@@ -204,8 +233,8 @@ func (m *summarising) request(ref llm.Ref) llm.Request {
 		from = to
 	}
 	var text strings.Builder
-	if m.sum.Text != "" {
-		fmt.Fprintf(&text, "Summary of what was said before:\n\n%s\n\n", m.sum.Text)
+	if before := m.before(ref); before != "" {
+		fmt.Fprintf(&text, "Summary of what was said before:\n\n%s\n\n", before)
 	}
 	fmt.Fprintf(&text, "What was said since, one JSON object on each line:\n\n%s\n%s", lines, summariseNow)
 	return llm.Request{
@@ -216,11 +245,15 @@ func (m *summarising) request(ref llm.Ref) llm.Request {
 }
 
 // system tells a model how to summarise, and how long a summary may be in its
-// window.
+// window and in that of the conversation's model.
 func (m *summarising) system(ref llm.Ref) string {
-	text := fmt.Sprintf(summarisePrompt, min(1000, max(60, m.t.window(ref)/12)))
+	window := m.t.window(ref)
+	if len(m.t.plan.Chain) > 0 { // who reads it may hold less
+		window = min(window, m.t.window(m.t.plan.Chain[0]))
+	}
+	text := fmt.Sprintf(summarisePrompt, min(1000, max(60, window/12)))
 	if m.keep != "" {
-		text += fmt.Sprintf(" Whoever asked for the summary wants this in it above all: %q", m.keep)
+		text += fmt.Sprintf(" Whoever asked for the summary wants this in it above all, as far as it was said: %q", m.keep)
 	}
 	return text
 }

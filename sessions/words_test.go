@@ -96,6 +96,7 @@ func TestWords(t *testing.T) {
 
 	put("summarised", compactedText(12_345, 789))
 	put("summarised, to no gain", compactedText(12, 34))
+	put("summarised in part", partlyCompactedText)
 	put("not summarised, a fault", notSummarisedText(errors.New("the store is gone"), now))
 	put("reset", resetText(plain, resetOutcome{}))
 	put("reset, the model stays", resetText(selected{b2, failover.FromUser, ""}, resetOutcome{choice: Choice{Model: b2}, dropped: "b:key"}))
