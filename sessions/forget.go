@@ -19,11 +19,14 @@ func (p Person) Address() string { return p.Platform + ":" + p.User }
 type Traces struct {
 	Messages int // that the person wrote, in shared places and directly
 	Shared   int // conversations with others that hold some of them
-	Private  int // conversations that are the person's alone
-	Replies  int // what was answered there, tool calls and their results included
-	Waiting  int // messages without an answer yet
-	Guest    bool
-	Counted  bool // what the person used on some day is counted
+	// Summaries are those of other conversations with others in which the person
+	// was heard: they may tell of what is not stored any more.
+	Summaries int
+	Private   int // conversations that are the person's alone
+	Replies   int // what was answered there, tool calls and their results included
+	Waiting   int // messages without an answer yet
+	Guest     bool
+	Counted   bool // what the person used on some day is counted
 }
 
 // Memories find and delete what is stored about people.
@@ -35,12 +38,15 @@ type Memories interface {
 	// alone, as a whole; messages that wait; where the person was heard, and
 	// whether the person may write directly; and what the person used, except
 	// on the day keep ("" keeps none). mend is given the record of every other
-	// session that lost something, and returns what is stored in its place.
-	Forget(ctx context.Context, p Person, keep string, mend func(Session) Session) (Traces, error)
+	// session that lost something, or has a summary and heard the person, and
+	// returns what is stored in its place; from is the Seq of the first entry
+	// that its running transcript lost, 0 where it lost none that is known, and
+	// math.MaxInt64 where another transcript did.
+	Forget(ctx context.Context, p Person, keep string, mend func(s Session, from int64) Session) (Traces, error)
 	// Unsay takes one message out of the transcripts, by its inbox key, and
 	// marks it as deleted where its turn still runs. It reports whether there
-	// was something to do.
-	Unsay(ctx context.Context, inbox string, mend func(Session) Session) (bool, error)
+	// was something to do. mend is as for Forget.
+	Unsay(ctx context.Context, inbox string, mend func(s Session, from int64) Session) (bool, error)
 }
 
 // Private reports whether the session in which somebody was heard is that
@@ -53,10 +59,13 @@ func (h Heard) Private() bool {
 // earlier messages are not to be read from the platform again.
 func Blank(k core.Key) Session { return Session{Key: k, Seeded: true} }
 
-// Unsaid is the record of a session of whose transcript something was deleted:
-// what was made out of the transcript goes as well, also what is being made.
-func Unsaid(s Session) Session {
-	s.Summary = nil
+// Unsaid is the record of a session of whose transcript something was deleted,
+// from that Seq on: a summary that tells of it goes as well, also one that is
+// being made.
+func Unsaid(s Session, from int64) Session {
+	if from <= s.Summary.through() {
+		s.Summary = nil
+	}
 	s.Unsaid++
 	return s
 }
@@ -231,6 +240,7 @@ func tracesText(t Traces) string {
 	}
 	add(t.Messages, "message that you wrote", "messages that you wrote")
 	add(t.Waiting, "message that still waits for an answer", "messages that still wait for an answer")
+	add(t.Summaries, "summary of a conversation that you took part in", "summaries of conversations that you took part in")
 	add(t.Private, "conversation with you alone as a whole", "conversations with you alone as a whole")
 	if t.Guest {
 		parts = append(parts, "the note that you may write to me directly")

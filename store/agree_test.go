@@ -193,11 +193,11 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 				traces, err := s.Traces(ctx, p)
 				return []any{traces, failed(err)}
 			}
-			traces, err := s.Forget(ctx, p, "", func(old sessions.Session) sessions.Session { old.Compactions++; return old })
+			traces, err := s.Forget(ctx, p, "", func(old sessions.Session, _ int64) sessions.Session { old.Compactions++; return old })
 			return []any{traces, failed(err)}
 		},
 		func(s storetest.Store) any {
-			found, err := s.Unsay(ctx, inbox, func(old sessions.Session) sessions.Session { old.Compactions++; return old })
+			found, err := s.Unsay(ctx, inbox, func(old sessions.Session, _ int64) sessions.Session { old.Compactions++; return old })
 			return []any{found, failed(err)}
 		},
 		func(s storetest.Store) any {

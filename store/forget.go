@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"understudy/core"
 	"understudy/sessions"
@@ -12,13 +13,14 @@ const (
 	// What a person leaves, by where it lies. Those of whole conversations are
 	// asked for one session after the other.
 	theirHeardQuery   = "SELECT agent, thread, author, at, place FROM heard WHERE author = ?1 AND platform = ?2"
-	theirEntriesQuery = "SELECT agent, thread, count(*) FROM entries WHERE author = ? GROUP BY agent, thread"
+	theirEntriesQuery = "SELECT agent, thread, transcript, min(seq), count(*) FROM entries WHERE author = ? GROUP BY agent, thread, transcript"
 	theirGuestQuery   = "SELECT count(*) FROM guests WHERE user = ?1 AND platform = ?2"
 	theirSpentQuery   = "SELECT count(*) FROM spent WHERE kind = 'user' AND id = ?"
 	theirWaitingQuery = `SELECT count(*) FROM inbox WHERE settled = 0 AND json_extract(message, '$.author.id') = ?1
 		AND json_extract(message, '$.target.thread.platform') = ?2`
 	othersQuery = "SELECT count(*) FROM entries WHERE agent = ? AND thread = ? AND author IS NOT ?"
-	unsaidQuery = "SELECT agent, thread FROM entries WHERE inbox = ?"
+	unsaidQuery = "SELECT agent, thread, transcript, seq FROM entries WHERE inbox = ?"
+	summedQuery = "SELECT count(*) FROM sessions WHERE agent = ? AND thread = ? AND json_extract(record, '$.summary.through') IS NOT NULL"
 )
 
 // reads runs queries: the writer's connection, or one that only reads.
@@ -47,17 +49,28 @@ func (r reader) rows(query string, scan func(scanner) error, args ...any) error 
 type found struct {
 	sessions.Traces
 	private []core.Key
-	shared  []core.Key
+	shared  []loss
+}
+
+// loss is that a transcript lost entries, from that Seq on. Without a transcript
+// it is what a session lost before.
+type loss struct {
+	key        core.Key
+	transcript string
+	from       int64
 }
 
 // lookFor finds what is stored about a person.
 func lookFor(r reads, p sessions.Person) (f found, err error) {
-	private := map[core.Key]bool{}
+	private, heard := map[core.Key]bool{}, map[core.Key]bool{}
 	err = r.rows(theirHeardQuery, func(sc scanner) error {
 		h, err := scanHeard(sc)
 		if err == nil && h.Private() && !private[h.Session] {
 			private[h.Session] = true
 			f.private = append(f.private, h.Session)
+		}
+		if err == nil {
+			heard[h.Session] = true
 		}
 		return err
 	}, p.User, p.Platform)
@@ -66,21 +79,37 @@ func lookFor(r reads, p sessions.Person) (f found, err error) {
 	}
 	full := map[core.Key]bool{}
 	err = r.rows(theirEntriesQuery, func(sc scanner) error {
-		var k core.Key
+		var l loss
 		var n int
-		if err := sc.Scan(&k.Agent, &k.Thread, &n); err != nil {
+		if err := sc.Scan(&l.key.Agent, &l.key.Thread, &l.transcript, &l.from, &n); err != nil {
 			return err
 		}
 		f.Messages += n
-		if full[k] = true; !private[k] {
-			f.shared = append(f.shared, k)
+		if !private[l.key] {
+			f.shared = append(f.shared, l)
+			if !full[l.key] {
+				f.Shared++
+			}
 		}
+		full[l.key] = true
 		return nil
 	}, p.Address())
 	if err != nil {
 		return f, err
 	}
-	f.Shared = len(f.shared)
+	for k := range heard {
+		if private[k] || full[k] {
+			continue
+		}
+		n, err := number(r, summedQuery, k.Agent, k.Thread)
+		if err != nil {
+			return f, err
+		}
+		if n > 0 {
+			f.shared = append(f.shared, loss{key: k})
+			f.Summaries++
+		}
+	}
 	for _, k := range f.private {
 		n, err := number(r, othersQuery, k.Agent, k.Thread, p.Address())
 		if err != nil {
@@ -122,7 +151,7 @@ func (s *Store) Traces(ctx context.Context, p sessions.Person) (sessions.Traces,
 }
 
 // Forget deletes what is stored about a person.
-func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(sessions.Session) sessions.Session) (gone sessions.Traces, err error) {
+func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(s sessions.Session, from int64) sessions.Session) (gone sessions.Traces, err error) {
 	err = s.write(ctx, "forget", func(c *conn) error {
 		f, err := lookFor(c, p)
 		if err != nil {
@@ -180,14 +209,14 @@ func blank(c *conn, k core.Key) error {
 }
 
 // mendAll lets a function change the records of sessions, each once.
-func mendAll(c *conn, keys []core.Key, mend func(sessions.Session) sessions.Session) error {
+func mendAll(c *conn, lost []loss, mend func(s sessions.Session, from int64) sessions.Session) error {
 	seen := map[core.Key]bool{}
-	for _, k := range keys {
-		if seen[k] {
+	for _, l := range lost {
+		if seen[l.key] {
 			continue
 		}
-		seen[k] = true
-		t, err := begin(c, k)
+		seen[l.key] = true
+		t, err := begin(c, l.key)
 		if err != nil {
 			return err
 		}
@@ -195,7 +224,13 @@ func mendAll(c *conn, keys []core.Key, mend func(sessions.Session) sessions.Sess
 		if err != nil {
 			return err
 		}
-		next := mend(t.session)
+		from := int64(math.MaxInt64)
+		for _, x := range lost {
+			if x.key == l.key && (x.transcript == "" || x.transcript == t.session.Transcript) {
+				from = min(from, x.from)
+			}
+		}
+		next := mend(t.session, from)
 		after, err := json.Marshal(next)
 		if err != nil {
 			return err
@@ -211,9 +246,12 @@ func mendAll(c *conn, keys []core.Key, mend func(sessions.Session) sessions.Sess
 }
 
 // Unsay takes one message out of the transcripts.
-func (s *Store) Unsay(ctx context.Context, inbox string, mend func(sessions.Session) sessions.Session) (found bool, err error) {
+func (s *Store) Unsay(ctx context.Context, inbox string, mend func(s sessions.Session, from int64) sessions.Session) (found bool, err error) {
 	err = s.write(ctx, "unsay", func(c *conn) error {
-		keys, err := all(c, func(sc scanner) (k core.Key, err error) { err = sc.Scan(&k.Agent, &k.Thread); return k, err }, unsaidQuery, inbox)
+		lost, err := all(c, func(sc scanner) (l loss, err error) {
+			err = sc.Scan(&l.key.Agent, &l.key.Thread, &l.transcript, &l.from)
+			return l, err
+		}, unsaidQuery, inbox)
 		if err != nil {
 			return err
 		}
@@ -221,14 +259,14 @@ func (s *Store) Unsay(ctx context.Context, inbox string, mend func(sessions.Sess
 		if err != nil {
 			return err
 		}
-		found = n > 0 || len(keys) > 0
-		if len(keys) == 0 {
+		found = n > 0 || len(lost) > 0
+		if len(lost) == 0 {
 			return nil
 		}
 		if _, err := c.exec("DELETE FROM entries WHERE inbox = ?", inbox); err != nil {
 			return err
 		}
-		return mendAll(c, keys, mend)
+		return mendAll(c, lost, mend)
 	})
 	return found && err == nil, err
 }

@@ -25,6 +25,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		theirWaitingQuery,
 		othersQuery,
 		unsaidQuery,
+		summedQuery,
 		oldEntries,
 		dropSummaries,
 		oldTurns,

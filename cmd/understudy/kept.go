@@ -223,13 +223,13 @@ func (s *watchedStore) UpdateState(ctx context.Context, agent, profile string, c
 }
 
 // Forget is watched.
-func (s *watchedStore) Forget(ctx context.Context, p sessions.Person, keep string, mend func(sessions.Session) sessions.Session) (sessions.Traces, error) {
+func (s *watchedStore) Forget(ctx context.Context, p sessions.Person, keep string, mend func(s sessions.Session, from int64) sessions.Session) (sessions.Traces, error) {
 	gone, err := s.stores.Forget(ctx, p, keep, mend)
 	return gone, s.saw(err, gone != sessions.Traces{})
 }
 
 // Unsay is watched.
-func (s *watchedStore) Unsay(ctx context.Context, inbox string, mend func(sessions.Session) sessions.Session) (bool, error) {
+func (s *watchedStore) Unsay(ctx context.Context, inbox string, mend func(s sessions.Session, from int64) sessions.Session) (bool, error) {
 	found, err := s.stores.Unsay(ctx, inbox, mend)
 	return found, s.saw(err, found)
 }

@@ -150,6 +150,6 @@ func forgetPerson(ctx context.Context, c console, st *store.Store, who string, y
 
 func tracesLine(p sessions.Person, t sessions.Traces) string {
 	yes := map[bool]string{true: "yes", false: "no"}
-	return fmt.Sprintf("%s: messages %d, conversations with others %d, conversations alone %d, waiting %d, let in %s, use counted %s",
-		p.Address(), t.Messages, t.Shared, t.Private, t.Waiting, yes[t.Guest], yes[t.Counted])
+	return fmt.Sprintf("%s: messages %d, conversations with others %d, summaries %d, conversations alone %d, waiting %d, let in %s, use counted %s",
+		p.Address(), t.Messages, t.Shared, t.Summaries, t.Private, t.Waiting, yes[t.Guest], yes[t.Counted])
 }

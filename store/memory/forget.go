@@ -2,7 +2,7 @@ package memory
 
 import (
 	"context"
-	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -13,12 +13,27 @@ import (
 // found is what is stored about a person.
 type found struct {
 	sessions.Traces
-	private, shared map[core.Key]bool
+	private map[core.Key]bool
+	shared  losses
+}
+
+// losses are the Seqs of the first entries that transcripts lost; without a
+// transcript it is what a session lost before.
+type losses map[transcript]int64
+
+// keys are the sessions that lost something.
+func (l losses) keys() map[core.Key]bool {
+	keys := map[core.Key]bool{}
+	for at := range l {
+		keys[at.key] = true
+	}
+	return keys
 }
 
 // lookFor finds what is stored about a person.
 func (d *data) lookFor(p sessions.Person) (f found, err error) {
-	f.private, f.shared = map[core.Key]bool{}, map[core.Key]bool{}
+	f.private, f.shared = map[core.Key]bool{}, losses{}
+	heard := map[core.Key]bool{}
 	for at, x := range d.heard {
 		if at.author != p.User || x.platform != p.Platform {
 			continue
@@ -27,7 +42,7 @@ func (d *data) lookFor(p sessions.Person) (f found, err error) {
 		if h.Thread, err = decode[core.Thread](x.place); err != nil {
 			return f, err
 		}
-		if h.Private() {
+		if heard[at.session] = true; h.Private() {
 			f.private[at.session] = true
 		}
 	}
@@ -45,11 +60,28 @@ func (d *data) lookFor(p sessions.Person) (f found, err error) {
 					f.Replies++
 				}
 			case theirs:
-				f.shared[at.key] = true
+				if _, more := f.shared[at]; !more {
+					f.shared[at] = e.seq
+				}
 			}
 		}
 	}
-	f.Private, f.Shared = len(full), len(f.shared)
+	with := f.shared.keys()
+	f.Private, f.Shared = len(full), len(with)
+	for k := range heard {
+		r, ok := d.sessions[k]
+		if !ok || f.private[k] || with[k] {
+			continue
+		}
+		s, err := decode[sessions.Session](r.rest)
+		if err != nil {
+			return f, err
+		}
+		if s.Summary != nil {
+			f.shared[transcript{key: k}] = 0
+			f.Summaries++
+		}
+	}
 	for _, m := range d.inbox {
 		if theirs, err := m.by(p); err != nil {
 			return f, err
@@ -86,7 +118,7 @@ func (s *Store) Traces(ctx context.Context, p sessions.Person) (t sessions.Trace
 }
 
 // Forget deletes what is stored about a person.
-func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(sessions.Session) sessions.Session) (gone sessions.Traces, err error) {
+func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(s sessions.Session, from int64) sessions.Session) (gone sessions.Traces, err error) {
 	err = s.write(ctx, "forget", func(c *change) error {
 		f, err := c.data.lookFor(p)
 		if err != nil {
@@ -119,7 +151,7 @@ func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend
 				c.spent.drop(at)
 			}
 		}
-		return c.mendAll(slices.Collect(maps.Keys(f.shared)), mend)
+		return c.mendAll(f.shared, mend)
 	})
 	return gone, err
 }
@@ -186,13 +218,19 @@ func (c *change) without(at transcript, entries []entry, out func(entry) bool) b
 }
 
 // mendAll lets a function change the records of sessions.
-func (c *change) mendAll(keys []core.Key, mend func(sessions.Session) sessions.Session) error {
-	for _, k := range keys {
+func (c *change) mendAll(lost losses, mend func(s sessions.Session, from int64) sessions.Session) error {
+	for k := range lost.keys() {
 		t, err := c.begin(k)
 		if err != nil {
 			return err
 		}
-		if next := mend(t.session); !reflect.DeepEqual(next, t.session) {
+		from := int64(math.MaxInt64)
+		for _, id := range []string{"", t.session.Transcript} {
+			if n, ok := lost[transcript{k, id}]; ok {
+				from = min(from, n)
+			}
+		}
+		if next := mend(t.session, from); !reflect.DeepEqual(next, t.session) {
 			t.SetSession(next)
 		}
 		if t.err != nil {
@@ -203,7 +241,7 @@ func (c *change) mendAll(keys []core.Key, mend func(sessions.Session) sessions.S
 }
 
 // Unsay takes one message out of the transcripts.
-func (s *Store) Unsay(ctx context.Context, inbox string, mend func(sessions.Session) sessions.Session) (found bool, err error) {
+func (s *Store) Unsay(ctx context.Context, inbox string, mend func(s sessions.Session, from int64) sessions.Session) (found bool, err error) {
 	err = s.write(ctx, "unsay", func(c *change) error {
 		if m, ok := c.inbox.get(inbox); ok && !m.settled {
 			found = true
@@ -217,14 +255,16 @@ func (s *Store) Unsay(ctx context.Context, inbox string, mend func(sessions.Sess
 			}
 			c.inbox.set(inbox, m)
 		}
-		lost := map[core.Key]bool{}
+		lost := losses{}
+		theirs := func(e entry) bool { return inbox != "" && e.inbox == inbox }
 		for at, entries := range c.data.transcripts {
-			if c.without(at, entries, func(e entry) bool { return inbox != "" && e.inbox == inbox }) {
-				lost[at.key] = true
+			if i := slices.IndexFunc(entries, theirs); i >= 0 {
+				lost[at] = entries[i].seq
+				c.without(at, entries, theirs)
 			}
 		}
 		found = found || len(lost) > 0
-		return c.mendAll(slices.Collect(maps.Keys(lost)), mend)
+		return c.mendAll(lost, mend)
 	})
 	return found && err == nil, err
 }

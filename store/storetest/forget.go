@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"strings"
 
 	"understudy/core"
@@ -57,21 +58,30 @@ func forgotten(s *suite) {
 	s.ok(err)
 	s.ok(s.UpdateGuest(s.Context(), "slack", "main", "ann", func(g sessions.Guest) sessions.Guest { g.Name = "Ann"; return g }))
 
+	// What was said in these two is not there any more; one is summarised.
+	gone1, gone2 := s.heardOnly("m6", "ann", "C2"), s.heardOnly("m7", "ann", "C3")
+	s.ok(s.Commit(s.Context(), gone1, 0, func(tx sessions.Tx) error {
+		tx.SetSession(sessions.Session{Transcript: "tr", Summary: &sessions.Summary{Text: "ann's pin", Through: 1}})
+		return nil
+	}))
+	s.ok(s.Commit(s.Context(), gone2, 0, func(tx sessions.Tx) error { tx.SetSession(sessions.Session{Transcript: "tr"}); return nil }))
+
 	ann := sessions.Person{Platform: "slack", User: "ann"}
-	want := sessions.Traces{Messages: 2, Shared: 1, Private: 1, Replies: 1, Waiting: 1, Guest: true, Counted: true}
+	want := sessions.Traces{Messages: 2, Shared: 1, Summaries: 1, Private: 1, Replies: 1, Waiting: 1, Guest: true, Counted: true}
 	traces, err := s.Traces(s.Context(), ann)
 	s.ok(err)
 	s.same("the traces", traces, want)
 
-	var mended []core.Key
-	gone, err := s.Forget(s.Context(), ann, "2026-01-02", func(old sessions.Session) sessions.Session {
-		mended = append(mended, old.Key)
+	first := s.seqs(both, "tr")[0]
+	mended := map[core.Key]int64{}
+	gone, err := s.Forget(s.Context(), ann, "2026-01-02", func(old sessions.Session, from int64) sessions.Session {
+		mended[old.Key] = from
 		old.Compactions = 7
 		return old
 	})
 	s.ok(err)
 	s.same("what went", gone, want)
-	s.same("the sessions that lost something", mended, []core.Key{both})
+	s.same("the sessions that lost something", mended, map[core.Key]int64{both: first, gone1: 0})
 
 	s.same("the private record", s.record(alone), sessions.Blank(alone))
 	s.same("the private transcript", s.entries(alone, "tr", 9), []sessions.Entry{})
@@ -115,6 +125,29 @@ func forgotten(s *suite) {
 	}
 }
 
+// seqs are those of the entries of a transcript.
+func (s *suite) seqs(k core.Key, transcript string) (list []int64) {
+	s.Helper()
+	entries, err := s.Transcript(s.Context(), k, transcript, 99)
+	s.ok(err)
+	for _, e := range entries {
+		list = append(list, e.Seq)
+	}
+	return list
+}
+
+// heardOnly is a thread in which somebody was heard, and nothing else.
+func (s *suite) heardOnly(id, user, channel string) core.Key {
+	s.Helper()
+	t := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: channel, Root: "1.1", Kind: core.KindThread}
+	k := core.Key{Agent: "main", Thread: t.Key()}
+	_, _, err := s.Admit(s.Context(), sessions.Inbound{Key: id, Session: k, At: noon,
+		Message: core.Message{ID: id, Text: "hi", Author: core.Author{ID: user}, Target: core.Target{Thread: t}}})
+	s.ok(err)
+	s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error { tx.Settle(id); return nil }))
+	return k
+}
+
 func (s *suite) record(k core.Key) sessions.Session {
 	s.Helper()
 	r, err := s.Session(s.Context(), k)
@@ -126,7 +159,13 @@ func unsaid(s *suite) {
 	shared := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "C1", Root: "1.1", Kind: core.KindThread}
 	k := s.talk("m1", "ann", shared)
 	s.talk("m2", "ann", shared)
-	bump := func(old sessions.Session) sessions.Session { old.Compactions++; return old }
+	from := int64(-1)
+	bump := func(old sessions.Session, at int64) sessions.Session {
+		from = at
+		old.Compactions++
+		return old
+	}
+	second := s.seqs(k, "tr")[2]
 	for _, c := range []struct {
 		inbox string
 		want  bool
@@ -140,6 +179,21 @@ func unsaid(s *suite) {
 		s.Errorf("the transcript is %+v", left)
 	}
 	s.same("the record", s.record(k).Compactions, 2)
+
+	// Where it was lost is told, unless it was not in the running transcript.
+	_, err := s.Unsay(s.Context(), "m2", bump)
+	s.ok(err)
+	s.same("from", from, second)
+	s.talk("m3", "ann", shared)
+	s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error {
+		r := tx.Session()
+		r.Transcript = "next"
+		tx.SetSession(r)
+		return nil
+	}))
+	_, err = s.Unsay(s.Context(), "m3", bump)
+	s.ok(err)
+	s.same("from", from, int64(math.MaxInt64))
 
 	// One that is being answered is marked, and not dropped.
 	s.admit("m9")
