@@ -19,6 +19,9 @@ const (
 	RepairReasoning Repair = "reasoning"
 	// RepairEmpty leaves out empty texts, and messages of nothing else.
 	RepairEmpty Repair = "empty_blocks"
+	// RepairRoles puts a word of the model between messages that were not answered,
+	// for models whose templates want the roles to take turns.
+	RepairRoles Repair = "roles"
 )
 
 // repairs are the words by which a refused request shows which repair it
@@ -41,6 +44,7 @@ var repairs = []struct {
 		"must be non-empty", "non-whitespace text", "must not be empty", "cannot be empty", "empty content", "content is empty",
 		"content field is required", "have non-empty content", "empty text", "should be non-empty",
 	}, true},
+	{RepairRoles, []string{"must alternate", "should alternate", "alternating", "alternate between", "alternate user/assistant"}, true},
 }
 
 // RepairFor is the repair that a refused request calls for; ok is false when
@@ -61,6 +65,9 @@ func RepairFor(e *Error) (r Repair, ok bool) {
 // Apply mends messages. changed is false when there was nothing to mend; the
 // messages given are left as they are.
 func (r Repair) Apply(messages []Message) (mended []Message, changed bool) {
+	if r == RepairRoles {
+		return inTurns(messages)
+	}
 	for _, m := range messages {
 		parts := make([]Part, 0, len(m.Parts))
 		for _, p := range m.Parts {
@@ -75,6 +82,29 @@ func (r Repair) Apply(messages []Message) (mended []Message, changed bool) {
 		} else {
 			changed = true
 		}
+	}
+	return mended, changed
+}
+
+// notAnswered stands between two messages of users. (Two in one would hide who
+// speaks in the second.)
+const notAnswered = "(not answered)"
+
+// inTurns lets the sides take turns; results of tools stand for themselves.
+func inTurns(messages []Message) (mended []Message, changed bool) {
+	for _, m := range messages {
+		n := len(mended)
+		switch {
+		case n == 0 || mended[n-1].Role != m.Role || m.Role == ToolRole:
+			mended = append(mended, m)
+			continue
+		case m.Role == User:
+			mended = append(mended, TextMessage(Assistant, notAnswered), m)
+		default:
+			last := &mended[n-1]
+			last.Parts = slices.Concat(last.Parts, []Part{{Text: "\n\n"}}, m.Parts)
+		}
+		changed = true
 	}
 	return mended, changed
 }

@@ -15,6 +15,8 @@ func TestRepairFor(t *testing.T) {
 		"The encrypted content gAAA could not be verified":                                                                    RepairReasoning,
 		"messages: text content blocks must be non-empty":                                                                     RepairEmpty,
 		"all messages must have non-empty content except for the optional final assistant message":                            RepairEmpty,
+		"Conversation roles must alternate user/assistant/user/assistant/...":                                                 RepairRoles,
+		"After the optional system message, user and assistant roles should be alternating.":                                  RepairRoles,
 		"temperature: range: 0..1": "",
 	} {
 		got, ok := RepairFor(&Error{Reason: Format, Detail: text})
@@ -46,6 +48,17 @@ func TestRepairsMendAndLeaveTheRest(t *testing.T) {
 	}
 	if m, changed := RepairEmpty.Apply(history); !changed || len(m) != 3 || len(m[1].Parts) != 2 || m[2].Parts[0].Result == nil {
 		t.Errorf("%+v", m)
+	}
+	row := append([]Message{TextMessage(User, "before"), TextMessage(User, "and")}, history...)
+	m, changed := RepairRoles.Apply(row)
+	if !changed || len(m) != len(history)+4 || m[0].Text() != "before" || m[1].Role != Assistant || m[2].Text() != "and" || m[3].Role != Assistant || m[4].Text() != "hi" {
+		t.Errorf("%+v", m)
+	}
+	if m, changed := RepairRoles.Apply([]Message{TextMessage(User, "hi"), TextMessage(Assistant, "one"), TextMessage(Assistant, "two")}); !changed || len(m) != 2 || m[1].Text() != "one\n\ntwo" {
+		t.Errorf("%+v", m)
+	}
+	if again, changed := RepairRoles.Apply(m); changed || !reflect.DeepEqual(again, m) || len(row[0].Parts) != 1 {
+		t.Error("roles that take turns are changed, or what was given is")
 	}
 	if history[1].Parts[1].Call.ID != "call:1/odd" || len(history) != 4 || len(history[1].Parts) != 3 {
 		t.Error("the history itself was changed")
