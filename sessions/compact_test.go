@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"understudy/core"
 	"understudy/core/llm"
 )
 
@@ -152,5 +153,22 @@ func TestReported(t *testing.T) {
 	}
 	if !slices.ContainsFunc(history, func(e Entry) bool { return e.Usage.In > 0 }) {
 		t.Fatal("nothing was reported at all")
+	}
+}
+
+// With a summary the two sides take turns, too, and the summary stands by itself.
+func TestSidesTakeTurnsAfterASummary(t *testing.T) {
+	x := aTurn(1000, steps("1:u 1:call 1:result 1:a 2:u 2:a 3:u"))
+	x.sess.Summary = &Summary{Text: "THE SUMMARY"}
+	x.in.Message.Target.Thread.Kind = core.KindDirect
+	x.set.Sees = func(llm.Ref) bool { return true }
+	list := x.messages(ref("a/m1"))
+	for i, m := range list[1:] {
+		if m.Role == list[i].Role || i == 0 && list[i].Role != llm.User {
+			t.Fatalf("message %d is of %s, as the one before it", i+1, m.Role)
+		}
+	}
+	if text := list[0].Text(); text != summaryHead+"THE SUMMARY" {
+		t.Errorf("the first message is %q", text)
 	}
 }

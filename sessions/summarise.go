@@ -322,15 +322,19 @@ func (s *Summary) through() int64 {
 }
 
 // messages is the summary as a model reads it before what was said since, in at
-// most so many tokens.
+// most so many tokens: an exchange of its own, since some models want the two
+// sides to take turns.
 func (s *Summary) messages(room int) []llm.Message {
 	if s == nil {
 		return nil
 	}
 	text := summaryHead + cutText(s.Text, max(0, room*4-len(summaryHead)))
-	return []llm.Message{llm.TextMessage(llm.User, text)}
+	return []llm.Message{llm.TextMessage(llm.User, text), llm.TextMessage(llm.Assistant, summaryRead)}
 }
 
 // summaryHead stands before a summary. No speaker's line is before it, which
 // tells it from what somebody typed.
-const summaryHead = "[What was said before, summarised by the chat program]\n"
+const (
+	summaryHead = "[What was said before, summarised by the chat program]\n"
+	summaryRead = "I have read it, and go on from there."
+)
