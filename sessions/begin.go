@@ -67,16 +67,43 @@ func (t *turn) begin(ctx context.Context) error {
 	return t.store(ctx)
 }
 
-// read reads what was said before, as far as no summary stands for it.
+// read reads what was said before, as far as no summary stands for it: only the
+// newest of it where that is very long.
 func (t *turn) read(ctx context.Context) error {
+	through := t.sess.Summary.through()
+	if through > 0 { // what it tells of, which is most of it, is not read
+		whole, err := t.readAfter(ctx, through)
+		if err != nil || whole {
+			return err
+		}
+	}
 	all, err := t.b.Store.Transcript(ctx, t.in.Session, t.sess.Transcript, historyLimit)
 	if err != nil {
 		return fmt.Errorf("reading the transcript: %w", err)
 	}
-	through := t.sess.Summary.through()
-	t.history = slices.DeleteFunc(all, func(e Entry) bool { return e.Seq <= through })
+	t.history = slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Seq <= through })
 	t.more = len(t.history) == historyLimit || len(t.history) == len(all) && bulk(all) >= historyBulk
 	return nil
+}
+
+// readAfter reads what was said after an entry, and reports whether that is not
+// too much.
+func (t *turn) readAfter(ctx context.Context, seq int64) (whole bool, err error) {
+	t.history = nil
+	for {
+		page, err := t.b.Store.Following(ctx, t.in.Session, t.sess.Transcript, seq, historyLimit)
+		if err != nil {
+			return false, fmt.Errorf("reading the transcript: %w", err)
+		}
+		if len(page) == 0 {
+			return true, nil
+		}
+		t.history = append(t.history, page...)
+		if len(t.history) >= historyLimit || bulk(t.history) >= historyBulk {
+			return false, nil
+		}
+		seq = page[len(page)-1].Seq
+	}
 }
 
 // bulk is how many bytes entries hold.

@@ -13,6 +13,7 @@ import (
 	"understudy/core"
 	"understudy/core/llm"
 	"understudy/sessions"
+	"understudy/store/memory"
 )
 
 // A conversation with more entries than a turn reads is summarised, however
@@ -58,7 +59,25 @@ func TestManyShortMessagesAreSummarised(t *testing.T) {
 		if s.Summary == nil || s.Summary.Text != "SUMMARY" || s.Compactions != 1 {
 			t.Errorf("the record has %+v, %d compactions", s.Summary, s.Compactions)
 		}
+		h.around = func(st *memory.Store) sessions.Store { return &sparing{st, t} }
+		h.stop(time.Minute)
+		h.open()
+		h.say("t1", "and then?")
+		if posts := h.place.all(); posts[len(posts)-1] != "t1 answer: fine" {
+			t.Errorf("the posts are %q", posts)
+		}
 	})
+}
+
+// sparing is a store that does not give what a summary tells of.
+type sparing struct {
+	*memory.Store
+	t *testing.T
+}
+
+func (s *sparing) Transcript(ctx context.Context, k core.Key, transcript string, limit int) ([]sessions.Entry, error) {
+	s.t.Error("the whole transcript is read, though most of it is summarised")
+	return s.Store.Transcript(ctx, k, transcript, limit)
 }
 
 // With one slot for requests a summary in the middle of a turn needs no second
