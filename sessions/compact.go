@@ -60,7 +60,7 @@ func (t *turn) compactIfFull(ctx context.Context) error {
 // full reports whether the window is full, and where that part of the history
 // begins that is kept.
 func (t *turn) full() (cut int, full bool) {
-	ref := t.plan.Chain[0]
+	ref := t.models()[0]
 	room, window := t.room(ref), t.window(ref)
 	used := sizes(t.history) + sizes(t.entries)
 	for _, m := range t.sess.Summary.messages(room / 3) {
@@ -247,12 +247,21 @@ func (t *turn) measure(lost *failover.SummaryError) {
 	}
 }
 
+// models are those that may answer the turn, as they stand: a choice that was made
+// meanwhile replaces them.
+func (t *turn) models() []llm.Ref {
+	if t.chain != nil {
+		return t.chain.Plan().Chain
+	}
+	return t.plan.Chain
+}
+
 // compactionPlan is the plan of a request for a summary: the session's own
 // chain, or the one model that is configured for it.
 func (t *turn) compactionPlan() failover.Plan {
 	p := t.set.plan(t.in.Session, t.id, t.sess, t.sel)
 	if !t.image {
-		p.Chain = t.plan.Chain
+		p.Chain = t.models()
 	}
 	p.Aside, p.Fresh, p.Lock = true, false, t.sel.Lock
 	p.Started, p.Person = t.record.Started, t.plan.Person

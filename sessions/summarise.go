@@ -248,8 +248,8 @@ func (m *summarising) request(ref llm.Ref) llm.Request {
 // window and in that of the conversation's model.
 func (m *summarising) system(ref llm.Ref) string {
 	window := m.t.window(ref)
-	if len(m.t.plan.Chain) > 0 { // who reads it may hold less
-		window = min(window, m.t.window(m.t.plan.Chain[0]))
+	if answering := m.t.models(); len(answering) > 0 { // who reads it may hold less
+		window = min(window, m.t.window(answering[0]))
 	}
 	text := fmt.Sprintf(summarisePrompt, min(1000, max(60, window/12)))
 	if m.keep != "" {
