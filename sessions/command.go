@@ -18,6 +18,7 @@ type call struct {
 	key   core.Key
 	place core.Thread // of the session; the command may be given somewhere else
 	inv   core.Invocation
+	from  Inbound  // the message that the command came as; zero for a native one
 	owner string   // who may pick from the lists that it shows
 	sess  Session  // as read before the change
 	run   *running // the turn in progress, if any
@@ -85,8 +86,12 @@ func (b *Bot) runCommand(in Inbound, c core.Command, args string, dropped ...str
 	}
 	var rows []delivery.Row
 	err := b.guard("a command panicked", id, func() error {
-		_, err := b.execute(b.base, in.Session, placeOf(in.Message), inv, func(tx Tx, r core.Reply) { rows = reply(tx, r) }, func() { b.Sender.Send(rows...) })
-		return err
+		return b.outlast(b.base, in, func() error {
+			c := b.call(b.base, b.Settings(), in.Session, placeOf(in.Message), inv)
+			c.from = in
+			_, err := b.carryOut(c, c.prepare, func(tx Tx, r core.Reply) { rows = reply(tx, r) }, func() { b.Sender.Send(rows...) })
+			return err
+		})
 	})
 	if err != nil && b.base.Err() == nil {
 		b.Log.Error("a command failed; its message stays in the inbox", "command", c.Name, "session", in.Session.String(), "err", err)
@@ -138,7 +143,7 @@ func (b *Bot) command(ctx context.Context, set *Settings, key core.Key, place co
 	case isReset(inv.Name) && cmd.Takes(inv.Args): // else nothing is reset
 		return b.reset(ctx, key, place, inv)
 	}
-	return b.execute(ctx, key, place, inv, nil, nil)
+	return b.execute(ctx, key, place, inv, nil)
 }
 
 // reset is a reset that is no message of the lane.
@@ -148,7 +153,7 @@ func (b *Bot) reset(ctx context.Context, key core.Key, place core.Thread, inv co
 		for _, k := range dropped {
 			tx.Settle(k)
 		}
-	}, nil)
+	})
 	if err == nil && len(dropped) > 0 {
 		r.Text += " " + droppedText(len(dropped))
 	}
@@ -178,9 +183,9 @@ func (b *Bot) call(ctx context.Context, set *Settings, key core.Key, place core.
 }
 
 // execute checks the right to a command of the table and carries it out.
-func (b *Bot) execute(ctx context.Context, key core.Key, place core.Thread, inv core.Invocation, with func(Tx, core.Reply), sent func()) (core.Reply, error) {
+func (b *Bot) execute(ctx context.Context, key core.Key, place core.Thread, inv core.Invocation, with func(Tx, core.Reply)) (core.Reply, error) {
 	c := b.call(ctx, b.Settings(), key, place, inv)
-	return b.carryOut(c, c.prepare, with, sent)
+	return b.carryOut(c, c.prepare, with, nil)
 }
 
 // carryOut prepares a change, commits it together with what goes with it, and
@@ -210,7 +215,7 @@ func (b *Bot) carryOut(c *call, prepare func() (func(ChoiceTx) core.Reply, error
 	if c.inv.Native {
 		err = commit() // somebody waits for the reply, and may ask again
 	} else {
-		err = b.insist(b.base, commit)
+		err = b.insist(b.base, c.from, commit)
 	}
 	if err != nil {
 		return core.Reply{}, fmt.Errorf("storing what /%s changed: %w", c.inv.Name, err)

@@ -186,7 +186,7 @@ func told(entries []Entry, s *Summary) int {
 // alone uses it: the next one makes a new one.
 func (t *turn) keepSummary(ctx context.Context, s *Summary) error {
 	kept := false
-	err := t.b.insist(ctx, func() error {
+	err := t.b.insist(ctx, t.in, func() error {
 		return t.b.Store.Commit(ctx, t.in.Session, 0, func(tx Tx) error {
 			kept = t.put(tx, s)
 			t.settleBill(tx)

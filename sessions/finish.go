@@ -13,7 +13,8 @@ import (
 	"understudy/notices"
 )
 
-// commitWaits are the waits between tries of a commit that the store refused.
+// commitWaits are the waits between tries of what the store refused; the last one
+// repeats while the store itself is in trouble.
 var commitWaits = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
 
 // finish commits the end of a turn, whatever it was, and sends what is due.
@@ -233,11 +234,11 @@ func (t *turn) commit(change func(Tx) []delivery.Row) {
 }
 
 // commitOnly settles the message with the change and sends the rows. A store
-// that refuses is asked again a few times; the message stays in the inbox if it
-// never agrees.
+// that refuses is asked again a few times, and one that is in trouble until that
+// is over; the message stays in the inbox if it never agrees.
 func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 	var rows []delivery.Row
-	err := t.b.insist(t.b.base, func() error {
+	err := t.b.insist(t.b.base, t.in, func() error {
 		return t.commitWith(context.WithoutCancel(t.b.base), func(tx Tx) error {
 			rows = change(tx)
 			tx.Settle(t.in.Key)
@@ -256,19 +257,58 @@ func (t *turn) commitOnly(change func(Tx) []delivery.Row) {
 		"selected", t.record.Selected.String(), "active", t.record.Active.String(), "took", t.elapsed().String())
 }
 
-// insist asks a store that refuses a commit a few times more. It returns the
-// last error when it gives up or the context ends.
-func (b *Bot) insist(ctx context.Context, commit func() error) error {
+// insist asks a store that refuses a commit a few times more, and one that is in
+// trouble until that is over; whoever waits for an answer to the message is told
+// then. It returns the last error when it gives up or the context ends.
+func (b *Bot) insist(ctx context.Context, in Inbound, commit func() error) error {
 	for try := 0; ; try++ {
 		err := commit()
-		if err == nil || try == len(commitWaits) {
+		if err == nil || try >= len(commitWaits) && !core.StoreTrouble(err) {
 			return err
 		}
-		b.Log.Warn("the store refused a commit, trying again", "err", err)
-		select {
-		case <-b.After(commitWaits[try]):
-		case <-ctx.Done():
+		if try < len(commitWaits) {
+			b.Log.Warn("the store refused a commit, trying again", "err", err)
+		}
+		if !b.waitFor(ctx, nil, in, try, err) {
 			return err
 		}
 	}
 }
+
+// outlast does something with the store, again and again while it is in trouble,
+// until the context ends, with the last error, or the bot stops.
+func (b *Bot) outlast(ctx context.Context, in Inbound, do func() error) error {
+	for try := 0; ; try++ {
+		err := do()
+		if err == nil || !core.StoreTrouble(err) {
+			return err
+		}
+		if try == 0 {
+			b.Log.Warn("the store is in trouble, and a message waits for it", "session", in.Session.String(), "err", err)
+		}
+		if !b.waitFor(ctx, b.stopping, in, try, err) {
+			if ctx.Err() == nil {
+				err = failover.ErrStopping
+			}
+			return err
+		}
+	}
+}
+
+// waitFor waits before the next try; it reports false when there is to be none.
+func (b *Bot) waitFor(ctx context.Context, stop <-chan struct{}, in Inbound, try int, err error) bool {
+	if try >= triesUnseen && core.StoreTrouble(err) {
+		b.tellHeld(in.Message)
+	}
+	select {
+	case <-b.After(commitWaits[min(try, len(commitWaits)-1)]):
+		return true
+	case <-stop:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// triesUnseen are the tries, 7 s of them, of which nobody is told who waits for
+// an answer.
+const triesUnseen = 3

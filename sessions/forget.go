@@ -33,20 +33,31 @@ type Traces struct {
 type Memories interface {
 	// Traces counts what Forget would delete.
 	Traces(context.Context, Person) (Traces, error)
-	// Forget deletes what is stored about a person, in one change: what the
-	// person wrote, in all transcripts; conversations that are the person's
-	// alone, as a whole; messages that wait; where the person was heard, and
-	// whether the person may write directly; and what the person used, except
-	// on the day keep ("" keeps none). mend is given the record of every other
-	// session that lost something, or has a summary and heard the person, and
-	// returns what is stored in its place; from is the Seq of the first entry
-	// that its running transcript lost, 0 where it lost none that is known, and
-	// math.MaxInt64 where another transcript did.
-	Forget(ctx context.Context, p Person, keep string, mend func(s Session, from int64) Session) (Traces, error)
+	// Forget deletes what is stored about a person: what the person wrote, in
+	// all transcripts; conversations that are the person's alone, as a whole;
+	// messages that wait; where the person was heard, and whether the person may
+	// write directly; and what the person used. It returns what it deleted.
+	// Where that is much it takes several changes, so that turns of others get
+	// in between; what leads to the rest goes with the last one, so that after
+	// an error or a crash the next call deletes what is left.
+	Forget(context.Context, Oblivion) (Traces, error)
 	// Unsay takes one message out of the transcripts, by its inbox key, and
 	// marks it as deleted where its turn still runs. It reports whether there
-	// was something to do. mend is as for Forget.
+	// was something to do. mend is as for [Oblivion].
 	Unsay(ctx context.Context, inbox string, mend func(s Session, from int64) Session) (bool, error)
+}
+
+// Oblivion says who is to be forgotten.
+type Oblivion struct {
+	Person
+	Keep  string // the day of which the use stays counted, as in "2026-01-31"; "" is none
+	Spare string // the inbox key of a message that still waits for its answer; "" is none
+	// Mend is given the record of every session with others that loses
+	// something, or has a summary and heard the person, perhaps more than once,
+	// and returns what is stored in its place; from is the Seq of the first entry
+	// that its running transcript loses then, 0 where it loses none that is known,
+	// and math.MaxInt64 where another transcript does.
+	Mend func(s Session, from int64) Session
 }
 
 // Private reports whether the session in which somebody was heard is that
@@ -103,19 +114,20 @@ func (c *call) forget(p Person) (func(ChoiceTx) core.Reply, error) {
 		keep = c.set.Quotas.day(c.b.Now())
 	}
 	runs := c.b.dropOf(p)
-	gone, err := c.b.Store.Forget(c.ctx, p, keep, Unsaid)
+	// The command itself is answered yet: a crash before that leads here again.
+	o := Oblivion{Person: p, Keep: keep, Spare: c.from.Key, Mend: Unsaid}
+	gone, err := c.b.Store.Forget(c.ctx, o)
 	if err == nil && len(runs) > 0 {
 		// Only now, since whoever comes next begins once they have ended. What
 		// they stored meanwhile goes, too.
 		c.b.cutOff(c.ctx, runs)
 		var late Traces
-		late, err = c.b.Store.Forget(c.ctx, p, keep, Unsaid)
+		late, err = c.b.Store.Forget(c.ctx, o)
 		gone.Messages += late.Messages
 	}
 	if err != nil {
 		return nil, fmt.Errorf("deleting what is stored about somebody: %w", err)
 	}
-	gone.Waiting = max(0, gone.Waiting-c.waits())
 	c.sess = Session{} // it may have been one of those that went
 	c.after = func() {
 		c.b.Log.Info("a person was forgotten", "user", p.Address(), "messages", gone.Messages, "shared", gone.Shared, "private", gone.Private)

@@ -149,7 +149,7 @@ func (c *call) choose(change func(Choice) Choice) func(ChoiceTx) core.Reply {
 // session_status, for the user who talks, and by whoever administers sessions.
 // It is the same as the command and returns the text of its reply.
 func (b *Bot) SelectModel(ctx context.Context, key core.Key, target core.Target, word string) (string, error) {
-	r, err := b.execute(ctx, key, target.Thread, core.Invocation{Name: "model", Args: word, Target: target}, nil, nil)
+	r, err := b.execute(ctx, key, target.Thread, core.Invocation{Name: "model", Args: word, Target: target}, nil)
 	return r.Text, err
 }
 

@@ -148,6 +148,6 @@ func (t statusTool) Run(ctx context.Context, call tool.Call) (string, error) {
 		}
 		return t.b.SelectModel(ctx, call.Session, s.Target, args.Model)
 	}
-	r, err := t.b.execute(ctx, call.Session, core.Thread{}, core.Invocation{Name: "status"}, nil, nil)
+	r, err := t.b.execute(ctx, call.Session, core.Thread{}, core.Invocation{Name: "status"}, nil)
 	return r.Text, err
 }

@@ -17,7 +17,8 @@ const maxToolText = 64 << 10
 // runTools runs the calls of one reply in order and adds their results to the
 // turn. The turn is marked in the store before the first one starts.
 func (t *turn) runTools(ctx context.Context, calls []llm.Call) error {
-	if err := t.b.Store.MarkTool(ctx, t.in.Key); err != nil {
+	err := t.b.outlast(ctx, t.in, func() error { return t.b.Store.MarkTool(ctx, t.in.Key) })
+	if err != nil {
 		return fmt.Errorf("marking the turn before a tool: %w", err)
 	}
 	t.chain.Tool()

@@ -72,7 +72,27 @@ func (b *Bot) tellTrouble(m core.Message) {
 	if !b.troubled.begin(b.Now()) || !m.Addressed || m.Author.Bot || !b.troubled.tell(target.Thread.Holder().Key(), b.Now()) {
 		return
 	}
-	post := core.Post{Target: target, Kind: core.PostError, Text: troubleText, Nonce: delivery.Nonce(b.NewID(), core.PostError, 0)}
+	b.aside(target, troubleText)
+}
+
+// Held says where a post waits because nothing can be stored that it will come.
+func (b *Bot) Held(r delivery.Row) {
+	if r.Post.Kind != core.PostAdmin {
+		b.tellHeld(core.Message{Target: r.Post.Target})
+	}
+}
+
+// tellHeld says where a message was taken, and cannot be answered while nothing
+// can be stored, that it is not forgotten.
+func (b *Bot) tellHeld(m core.Message) {
+	if !m.Author.Bot && b.troubled.tell(m.Thread().Key(), b.Now()) {
+		b.aside(m.Target, heldText)
+	}
+}
+
+// aside posts a text for which no store is needed.
+func (b *Bot) aside(target core.Target, text string) {
+	post := core.Post{Target: target, Kind: core.PostError, Text: text, Nonce: delivery.Nonce(b.NewID(), core.PostError, 0)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -80,7 +100,7 @@ func (b *Bot) tellTrouble(m core.Message) {
 	}
 	b.spawn(func() {
 		if err := b.Sender.Aside(b.base, post); err != nil {
-			b.Log.Warn("a place was not told that its messages cannot be stored", "session", target.Thread.Key(), "err", err)
+			b.Log.Warn("a place was not told that nothing can be stored", "session", target.Thread.Key(), "err", err)
 		}
 	})
 }

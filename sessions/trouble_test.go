@@ -3,10 +3,14 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"understudy/core"
+	"understudy/core/tool"
 )
 
 // A message that cannot be stored is not taken. Its place is told so, once in a
@@ -57,5 +61,79 @@ func TestTrouble(t *testing.T) {
 		refused(h.message("t4", "hello"))
 		h.expectPosts(told, told, "t1 answer: at last")
 		h.fault = nil
+	})
+}
+
+// noSpace is the error of a store that is at fault itself.
+type noSpace struct{}
+
+func (noSpace) Error() string      { return "disk full" }
+func (noSpace) StoreTrouble() bool { return true }
+
+// A message that was taken is answered once, however long the store then takes
+// nothing, and at whichever step of its turn that begins; its place is told to
+// wait.
+func TestTurnsOutlastTrouble(t *testing.T) {
+	for step := 1; step <= 6; step++ {
+		inHouse(t, func(h *house) {
+			h.agent.Tools = []tool.Tool{gadget{"bell", func(context.Context, tool.Call) (string, error) { return "rang", nil }}}
+			h.open()
+			h.model("a/m1", `tool bell {}`, `text "done"`)
+			var mu sync.Mutex
+			var over time.Time
+			n := 0
+			h.fault = func(op string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if op == "admit" {
+					return nil
+				}
+				if n++; n == step {
+					over = time.Now().Add(2 * time.Hour)
+				}
+				if time.Now().Before(over) {
+					return noSpace{}
+				}
+				return nil
+			}
+			h.set.TurnTimeout = 0
+			h.say("t1", "ring it")
+			time.Sleep(time.Hour)
+			const held = "t1 error: Nothing can be stored right now, so my answer has to wait. Your message is safe with me; whoever runs this bot sees why."
+			if got := h.place.all(); len(got) == 0 || got[0] != held {
+				t.Errorf("step %d: people see %q", step, got)
+			}
+			time.Sleep(90 * time.Minute)
+			var answers []string
+			for _, s := range h.place.all() {
+				if s != held {
+					answers = append(answers, s)
+				}
+			}
+			expect(t, fmt.Sprint("answers at step ", step), answers, []string{"t1 answer: done"})
+		})
+	}
+}
+
+// A turn that waits for the store when the program stops is left to the next
+// start.
+func TestTroubleWhenStopping(t *testing.T) {
+	inHouse(t, func(h *house) {
+		h.open()
+		h.model("a/m1", `text "after all"`)
+		var over atomic.Bool
+		h.fault = func(op string) error {
+			if op == "admit" || over.Load() {
+				return nil
+			}
+			return noSpace{}
+		}
+		h.say("t1", "hello")
+		time.Sleep(3 * time.Second)
+		h.bot.Stop(time.Second)
+		over.Store(true)
+		h.end()
+		h.open()
+		h.expectPosts("t1 answer: after all")
 	})
 }

@@ -95,7 +95,9 @@ func (b *Bot) turn(ctx context.Context, in Inbound, run *running) {
 	defer working()
 	defer func() { b.files.free(t.opened) }()
 
-	err := b.guard("a turn panicked", t.id, func() error { return t.begin(ctx) })
+	err := b.guard("a turn panicked", t.id, func() error {
+		return b.outlast(ctx, in, func() error { return t.begin(ctx) })
+	})
 	if err == nil {
 		err = b.guard("a turn panicked", t.id, func() error { return t.answerIt(ctx, run) })
 	}
@@ -167,6 +169,7 @@ func (t *turn) answerIt(ctx context.Context, run *running) error {
 		Mend:      t.mend,
 		Shrink:    t.shrink,
 		Attempted: t.attempted,
+		Held:      func() { t.b.tellHeld(t.in.Message) },
 	})
 	defer t.chain.End()
 	for round := 0; ; round++ {

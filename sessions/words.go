@@ -17,6 +17,7 @@ const (
 	oldMenuText        = "This menu is out of date. Give the command again."
 	notYoursText       = "This menu belongs to somebody else. Give the command yourself."
 	noModelText        = "No model is configured. Whoever runs this bot has to set agents.defaults.model.primary."
+	heldText           = "Nothing can be stored right now, so my answer has to wait. Your message is safe with me; whoever runs this bot sees why."
 	troubleText        = "I cannot take your message right now: what I am told cannot be stored. Whoever runs this bot sees why. Please write again in a while if no answer comes."
 	interruptedText    = "I was interrupted while I was working on this message, after a tool had already run, so I did not start over by myself. Send /retry to have it answered again."
 	nothingToRetryText = "There is no message to answer again."

@@ -26,7 +26,7 @@ func TestWords(t *testing.T) {
 
 	guest := Guest{Platform: "discord", User: "700", Name: "Ann", Code: "ABCDEFGH", By: "discord:1"}
 	for _, s := range []struct{ label, text string }{
-		{"no model", noModelText}, {"interrupted", interruptedText}, {"store trouble", troubleText},
+		{"no model", noModelText}, {"interrupted", interruptedText}, {"store trouble", troubleText}, {"held up by the store", heldText},
 		{"too many wait", crowdedText(false)}, {"too many wait everywhere", crowdedText(true)}, {"too large", tooLargeText(300_000)}, {"long argument", longArgsText("model")}, {"nothing to retry", nothingToRetryText},
 		{"retrying", retryingText}, {"nothing to stop", nothingToStopText}, {"stopped", stoppedText},
 		{"stopped, named", stoppedNamedText("what is *the* answer\nto all of these questions, if there are any?")}, {"stopped before", overText},

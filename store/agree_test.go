@@ -193,7 +193,7 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 				traces, err := s.Traces(ctx, p)
 				return []any{traces, failed(err)}
 			}
-			traces, err := s.Forget(ctx, p, "", func(old sessions.Session, _ int64) sessions.Session { old.Compactions++; return old })
+			traces, err := s.Forget(ctx, sessions.Oblivion{Person: p, Spare: inbox, Mend: func(old sessions.Session, _ int64) sessions.Session { old.Compactions++; return old }})
 			return []any{traces, failed(err)}
 		},
 		func(s storetest.Store) any {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"modernc.org/sqlite"
+	_ "modernc.org/sqlite" // the driver
 	codes "modernc.org/sqlite/lib"
 )
 
@@ -57,6 +57,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("store %s: %s (%s); %s", e.Path, w[0], e.Detail, w[1])
 }
 
+// StoreTrouble reports that the file is at fault, as far as that is known; see
+// [core.StoreTrouble].
+func (e *Error) StoreTrouble() bool { return e.Problem != Other }
+
 // NewerError says that the file was written by a later version of the program.
 type NewerError struct {
 	Path        string
@@ -98,7 +102,10 @@ var problems = map[int]Problem{
 // explain turns an error of the driver into an *Error and leaves all others as
 // they are.
 func explain(path string, err error) error {
-	var se *sqlite.Error
+	var se interface {
+		error
+		Code() int
+	}
 	if !errors.As(err, &se) {
 		return err
 	}

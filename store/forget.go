@@ -150,62 +150,17 @@ func (s *Store) Traces(ctx context.Context, p sessions.Person) (sessions.Traces,
 	return f.Traces, err
 }
 
-// Forget deletes what is stored about a person.
-func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(s sessions.Session, from int64) sessions.Session) (gone sessions.Traces, err error) {
-	err = s.write(ctx, "forget", func(c *conn) error {
-		f, err := lookFor(c, p)
-		if err != nil {
-			return err
-		}
-		for _, k := range f.private {
-			if err := blank(c, k); err != nil {
-				return err
-			}
-		}
-		for _, st := range []struct {
-			query string
-			args  []any
-		}{
-			{"DELETE FROM entries WHERE author = ?", []any{p.Address()}},
-			{`UPDATE inbox SET settled = 1, message = '{}' WHERE settled = 0 AND json_extract(message, '$.author.id') = ?1
-				AND json_extract(message, '$.target.thread.platform') = ?2`, []any{p.User, p.Platform}},
-			{`UPDATE sessions SET record = json_remove(record, '$.target.recipient', '$.target.recipientTeam')
-				WHERE json_extract(record, '$.target.recipient') = ?1 AND json_extract(record, '$.target.thread.platform') = ?2`, []any{p.User, p.Platform}},
-			{`UPDATE delivery SET post = json_remove(post, '$.target.recipient', '$.target.recipientTeam')
-				WHERE state NOT IN ('queued', 'sending', 'preview') AND json_extract(post, '$.target.recipient') = ?1
-				AND json_extract(post, '$.target.thread.platform') = ?2`, []any{p.User, p.Platform}},
-			{"DELETE FROM heard WHERE author = ? AND platform = ?", []any{p.User, p.Platform}},
-			{"DELETE FROM guests WHERE user = ? AND platform = ?", []any{p.User, p.Platform}},
-			{"DELETE FROM spent WHERE kind = 'user' AND id = ? AND day <> ?", []any{p.Address(), keep}},
-		} {
-			if _, err := c.exec(st.query, st.args...); err != nil {
-				return err
-			}
-		}
-		gone = f.Traces
-		return mendAll(c, f.shared, mend)
-	})
-	return gone, err
-}
-
-// blank deletes a conversation and what belongs to it. Posts that are still
-// under way stay until they have been sent.
-func blank(c *conn, k core.Key) error {
-	for _, query := range []string{
-		"DELETE FROM entries WHERE agent = ? AND thread = ?",
-		"DELETE FROM turns WHERE agent = ? AND thread = ?",
-		"DELETE FROM delivery WHERE agent = ? AND thread = ? AND state NOT IN ('queued', 'sending', 'preview')",
-	} {
-		if _, err := c.exec(query, k.Agent, k.Thread); err != nil {
-			return err
-		}
-	}
-	doc, _, err := encode(sessions.Blank(k))
+// Forget deletes what is stored about a person, little at a time.
+func (s *Store) Forget(ctx context.Context, o sessions.Oblivion) (gone sessions.Traces, err error) {
+	f, err := lookFor(reader{ctx, s}, o.Person)
 	if err != nil {
-		return err
+		return gone, err
 	}
-	_, err = c.exec("UPDATE sessions SET choice = '{}', record = ?3 WHERE agent = ?1 AND thread = ?2", k.Agent, k.Thread, doc)
-	return err
+	g := &forgetting{s: s, o: o, shared: map[core.Key]bool{}, private: map[core.Key]bool{}}
+	if err = g.much(ctx, f); err == nil {
+		err = g.rest(ctx)
+	}
+	return g.gone, err
 }
 
 // mendAll lets a function change the records of sessions, each once.

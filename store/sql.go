@@ -35,7 +35,15 @@ func dsn(path string, params ...string) string {
 
 // dial opens a single connection for writing.
 func dial(ctx context.Context, path string, params ...string) (*sql.DB, *conn, error) {
-	db, err := sql.Open("sqlite", dsn(path, params...))
+	return dialWith(ctx, driverName, path, params...)
+}
+
+// driverName is what the driver of SQLite calls itself.
+const driverName = "sqlite"
+
+// dialWith is dial with another driver.
+func dialWith(ctx context.Context, driver, path string, params ...string) (*sql.DB, *conn, error) {
+	db, err := sql.Open(driver, dsn(path, params...))
 	if err != nil {
 		return nil, nil, explain(path, err)
 	}
@@ -48,8 +56,8 @@ func dial(ctx context.Context, path string, params ...string) (*sql.DB, *conn, e
 }
 
 // pool opens the connections that only read.
-func pool(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn(path, "_query_only=1"))
+func pool(driver, path string) (*sql.DB, error) {
+	db, err := sql.Open(driver, dsn(path, "_query_only=1"))
 	if err != nil {
 		return nil, explain(path, err)
 	}

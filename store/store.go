@@ -84,6 +84,9 @@ type Options struct {
 	// forget, unsay or state), one call at a time; its error fails that change, and the time it
 	// takes delays all that come after. It is for tests.
 	Fault func(op string) error
+	// Driver is the database/sql driver that reads and writes the open file;
+	// "" is that of SQLite. It is for tests, which lead it through their own.
+	Driver string
 }
 
 // ErrClosed is returned by every call after Close.
@@ -149,7 +152,7 @@ func open(ctx context.Context, o Options, steps []step) (_ *Store, err error) {
 	if err := ready(ctx, path, s.lock, steps); err != nil {
 		return nil, err
 	}
-	if err := s.connect(ctx, o.Full); err != nil {
+	if err := s.connect(ctx, cmp.Or(o.Driver, driverName), o.Full); err != nil {
 		return nil, err
 	}
 	s.closeModes()
@@ -167,12 +170,12 @@ func open(ctx context.Context, o Options, steps []step) (_ *Store, err error) {
 }
 
 // connect opens the writer's connection and the pool of readers.
-func (s *Store) connect(ctx context.Context, full bool) (err error) {
+func (s *Store) connect(ctx context.Context, driver string, full bool) (err error) {
 	sync := "_synchronous=NORMAL"
 	if full {
 		sync = "_synchronous=FULL"
 	}
-	if s.db, s.conn, err = dial(ctx, s.path, "_journal_mode=WAL", sync); err != nil {
+	if s.db, s.conn, err = dialWith(ctx, driver, s.path, "_journal_mode=WAL", sync); err != nil {
 		return err
 	}
 	var mode string
@@ -194,7 +197,7 @@ func (s *Store) connect(ctx context.Context, full bool) (err error) {
 	if _, err := s.conn.get([]any{&limit}, fmt.Sprintf("PRAGMA journal_size_limit = %d", journalLimit)); err != nil {
 		return err
 	}
-	s.reads, err = pool(s.path)
+	s.reads, err = pool(driver, s.path)
 	return err
 }
 

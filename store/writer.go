@@ -147,7 +147,7 @@ func (s *Store) commit(batch []*write) {
 	if len(batch) == 0 {
 		return
 	}
-	if _, err := s.conn.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := s.begin(); err != nil {
 		for _, w := range batch {
 			w.finish(err)
 		}
@@ -171,6 +171,20 @@ func (s *Store) commit(batch []*write) {
 			s.commit([]*write{w})
 		}
 	}
+}
+
+// begin opens a transaction. One that could not be rolled back, since nothing
+// could be done with the file then, still stands, and gives way.
+func (s *Store) begin() error {
+	_, err := s.conn.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		return nil
+	}
+	if _, stood := s.conn.exec("ROLLBACK"); stood != nil {
+		return err
+	}
+	_, err = s.conn.exec("BEGIN IMMEDIATE")
+	return err
 }
 
 // transact runs the batch in the open transaction and commits it. What a change

@@ -157,6 +157,22 @@ func TestAFailedCommitStoresNothing(t *testing.T) {
 	})
 }
 
+// A transaction that could not even be rolled back, as while the disk is full,
+// does not stand in the way of what comes after.
+func TestATransactionThatStandsGivesWay(t *testing.T) {
+	s := mustOpen(t, Options{Path: at(t)})
+	mustExec(t, s.conn, "BEGIN IMMEDIATE")
+	if err := insert("a")(s.conn); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.write(t.Context(), "test", insert("b")); err != nil {
+		t.Error(err)
+	}
+	if got := ids(t, s); got != "b" {
+		t.Errorf("stored are %s", got)
+	}
+}
+
 func TestAPanicLeavesTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mustOpen(t, Options{Path: at(t)})

@@ -92,11 +92,11 @@ func build(p parts) (*house, error) {
 		Profiles: func(ctx context.Context, agent, provider string) (failover.Profiles, error) {
 			return h.book.Load().Profiles(ctx, agent, provider)
 		},
-		Skips: failover.NewSkipCache(p.skipTTL), Called: feed.Called,
+		Skips: failover.NewSkipCache(p.skipTTL), Called: feed.Called, Passes: core.StoreTrouble,
 		Now: p.now, After: p.after, Log: p.log,
 	})
 	h.sender = delivery.New(delivery.Config{
-		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp, Hide: p.hide,
+		Store: p.store, Platform: p.platform, GaveUp: feed.GaveUp, Hide: p.hide, Held: func(r delivery.Row) { h.bot.Held(r) },
 		Wanted: func(post core.Post) bool { return h.settings.Load().Wants(post) }, Now: p.now, After: p.after, Log: p.log,
 	})
 	h.bot = sessions.New(sessions.Config{

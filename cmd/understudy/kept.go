@@ -223,8 +223,8 @@ func (s *watchedStore) UpdateState(ctx context.Context, agent, profile string, c
 }
 
 // Forget is watched.
-func (s *watchedStore) Forget(ctx context.Context, p sessions.Person, keep string, mend func(s sessions.Session, from int64) sessions.Session) (sessions.Traces, error) {
-	gone, err := s.stores.Forget(ctx, p, keep, mend)
+func (s *watchedStore) Forget(ctx context.Context, o sessions.Oblivion) (sessions.Traces, error) {
+	gone, err := s.stores.Forget(ctx, o)
 	return gone, s.saw(err, gone != sessions.Traces{})
 }
 

@@ -140,7 +140,7 @@ func forgetPerson(ctx context.Context, c console, st *store.Store, who string, y
 		fmt.Fprintf(c.out, "%s; -yes deletes it\n", tracesLine(p, found))
 		return nil
 	}
-	gone, err := st.Forget(ctx, p, "", sessions.Unsaid)
+	gone, err := st.Forget(ctx, sessions.Oblivion{Person: p, Mend: sessions.Unsaid})
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (s *Sender) markLeft(ctx context.Context, r Row) error {
 		Session: r.Session, Turn: r.Turn, Part: leftPart, State: Queued, Created: s.c.Now(),
 		Post: core.Post{Target: r.Post.Target, Kind: core.PostNotice, Text: leftMark, Nonce: Nonce(r.Turn, core.PostNotice, leftPart)},
 	}
-	return s.insist(ctx, func(ctx context.Context) error {
+	return s.insist(ctx, r, func(ctx context.Context) error {
 		rows, err := s.c.Store.Queue(ctx, mark)
 		if err == nil {
 			s.Send(rows...)

@@ -41,7 +41,7 @@ func (s *Sender) giveUpAnswer(ctx context.Context, key string, r Row, why string
 	}
 	if r.Part == 0 {
 		s.take(key, func(o Row) bool { return o.Turn == r.Turn && o.Post.Kind == core.PostNotice })
-		errs = append(errs, s.insist(ctx, func(ctx context.Context) error {
+		errs = append(errs, s.insist(ctx, r, func(ctx context.Context) error {
 			return s.c.Store.GiveUp(ctx, r.ID, why, s.c.Now())
 		}))
 		return errors.Join(errs...)

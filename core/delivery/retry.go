@@ -25,6 +25,11 @@ const (
 	// must not cost the answers of the time before it.
 	outagePatience = 10 * time.Minute
 	queuePatience  = 30 * time.Minute
+	// troubleWait is the longest wait for a store in trouble: what is ready goes
+	// out that soon after the trouble is over.
+	troubleWait = 16 * time.Second
+	// triesUnseen are the tries, 7 s of them, after which a post is held up.
+	triesUnseen = 3
 	// storeTimeout bounds one write.
 	storeTimeout = 5 * time.Second
 )
@@ -133,7 +138,7 @@ func (s *Sender) save(ctx context.Context, r *Row, change func(*Row)) error {
 	want := *r
 	change(&want)
 	var now Row
-	err := s.insist(ctx, func(ctx context.Context) error {
+	err := s.insist(ctx, *r, func(ctx context.Context) error {
 		return s.c.Store.Mark(ctx, r.ID, func(stored Row) Row {
 			now = stored
 			if stored.State.Open() {
@@ -149,15 +154,28 @@ func (s *Sender) save(ctx context.Context, r *Row, change func(*Row)) error {
 	return nil
 }
 
-// insist writes to the store, and tries for some minutes if that fails. The
-// first try is made even when the context ended.
-func (s *Sender) insist(ctx context.Context, write func(context.Context) error) error {
+// insist writes to the store, and tries for some minutes if that fails, or for
+// as long as it takes if the store itself is in trouble. The first try is made
+// even when the context ended.
+func (s *Sender) insist(ctx context.Context, r Row, write func(context.Context) error) error {
 	for try := 0; ; try++ {
 		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		err := write(writing)
 		cancel()
-		if err == nil || try == len(storeWaits) || !s.pause(ctx, storeWaits[try]) {
+		if r.State == Queued && try == triesUnseen && core.StoreTrouble(err) {
+			s.c.Held(r) // else people have seen it, or something of it
+		}
+		if err == nil || !s.pauseFor(ctx, try, err) {
 			return err
 		}
 	}
+}
+
+// pauseFor waits after a write that failed; it reports false if there is to be
+// no other.
+func (s *Sender) pauseFor(ctx context.Context, try int, err error) bool {
+	if core.StoreTrouble(err) {
+		return s.pause(ctx, min(storeWaits[min(try, len(storeWaits)-1)], troubleWait))
+	}
+	return try < len(storeWaits) && s.pause(ctx, storeWaits[try])
 }

@@ -29,6 +29,9 @@ type Config struct {
 	// GaveUp hears of every post that was given up, except those for
 	// operators. It must not block.
 	GaveUp func(Row)
+	// Held hears, perhaps more than once, of a post that waits since the store
+	// is in trouble. It must not block.
+	Held func(Row)
 	// Hide takes credentials out of what is kept of an error; nil takes none.
 	Hide func(string) string
 }
@@ -92,6 +95,9 @@ func New(c Config) *Sender {
 	if c.GaveUp == nil {
 		c.GaveUp = func(Row) {}
 	}
+	if c.Held == nil {
+		c.Held = func(Row) {}
+	}
 	return &Sender{
 		c:      c,
 		lanes:  map[string]*lane{},
@@ -105,7 +111,7 @@ func New(c Config) *Sender {
 // the context ends, and returns when all is quiet. What is in the air then is
 // settled by the next process. Run is called once.
 func (s *Sender) Run(ctx context.Context) error {
-	rows, err := s.c.Store.Outgoing(ctx)
+	rows, err := s.outgoing(ctx)
 	if err != nil {
 		return fmt.Errorf("read the posts that are still to be sent: %w", err)
 	}
@@ -114,6 +120,17 @@ func (s *Sender) Run(ctx context.Context) error {
 	s.end()
 	s.group.Wait()
 	return nil
+}
+
+// outgoing reads what is to be sent, also from a store that is in trouble for a
+// while.
+func (s *Sender) outgoing(ctx context.Context) ([]Row, error) {
+	for try := 0; ; try++ {
+		rows, err := s.c.Store.Outgoing(ctx)
+		if err == nil || !core.StoreTrouble(err) || !s.pauseFor(ctx, try, err) {
+			return rows, err
+		}
+	}
 }
 
 func (s *Sender) begin(ctx context.Context, rows []Row) {

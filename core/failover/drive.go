@@ -24,6 +24,9 @@ type Config struct {
 	// Called hears how the model calls of all turns end: with an answer, or with
 	// the reason why there is none, except for plans aside. It must not block; nil hears nothing.
 	Called func(Plan, *SummaryError)
+	// Passes reports whether an error of the store may pass. A turn then waits
+	// and asks again, for as long as it takes; nil is never.
+	Passes func(error) bool
 	// Now and After are the clock; nil is the real one.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
@@ -43,6 +46,9 @@ func New(c Config) *Engine {
 	}
 	if c.Acquire == nil {
 		c.Acquire = func(context.Context, string) (func(), error) { return func() {}, nil }
+	}
+	if c.Passes == nil {
+		c.Passes = func(error) bool { return false }
 	}
 	if c.Called == nil {
 		c.Called = func(Plan, *SummaryError) {}
@@ -83,6 +89,9 @@ type Hooks struct {
 	// No slot is held meanwhile. An error ends the call: it is a fault of the
 	// program, or that of the cancelled context.
 	Shrink func(context.Context, *llm.Error) (bool, error)
+	// Held hears that the turn waits since the store is in trouble, once that
+	// has lasted for some seconds. It must not block.
+	Held func()
 	// Attempted is told of every attempt once its outcome is known.
 	Attempted func(Attempt)
 }
@@ -217,7 +226,11 @@ func (t *Turn) call(ctx context.Context, ask func(context.Context, llm.Client, l
 // back, also when ask panics. done is false when the run must be asked again.
 func (t *Turn) step(ctx context.Context, release func(), ask func(context.Context, llm.Client, llm.Ref) error) (step Step, answer Answer, done bool, err error) {
 	defer release()
-	v, err := t.view(ctx)
+	var v View
+	err = t.insist(ctx, func() (err error) {
+		v, err = t.view(ctx)
+		return err
+	})
 	if err != nil {
 		answer, err = t.broke(err)
 		return step, answer, true, err
@@ -279,7 +292,7 @@ func (t *Turn) ask(ctx context.Context, v View, step Step, ask func(context.Cont
 		}
 		b := t.run.Failed(v, failure, shown)
 		if failure.Reason != llm.Abort {
-			if err := t.book(ctx, b); err != nil {
+			if err := t.insist(ctx, func() error { return t.book(ctx, b) }); err != nil {
 				a, err := t.broke(err)
 				return a, true, err
 			}
@@ -387,16 +400,21 @@ func (t *Turn) takeSwitch(ctx context.Context) error {
 		return nil
 	}
 	t.changed = false
-	s, ok, err := t.hooks.Pending(ctx)
-	if err != nil || !ok {
+	var s Switch
+	var v View
+	pending := false
+	err := t.insist(ctx, func() (err error) {
+		if s, pending, err = t.hooks.Pending(ctx); err != nil || !pending {
+			return err
+		}
+		v, err = t.view(ctx)
 		return err
-	}
-	v, err := t.view(ctx)
-	if err != nil {
+	})
+	if err != nil || !pending {
 		return err
 	}
 	t.run.Switch(v, s)
-	return t.hooks.Taken(ctx, s.ID)
+	return t.insist(ctx, func() error { return t.hooks.Taken(ctx, s.ID) })
 }
 
 func (t *Turn) stopped(err error) (Answer, error) {
@@ -406,7 +424,7 @@ func (t *Turn) stopped(err error) (Answer, error) {
 }
 
 func (t *Turn) broke(err error) (Answer, error) {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, ErrStopping) {
 		return t.stopped(err)
 	}
 	t.run.Broke(View{Now: t.e.Now()}, err)

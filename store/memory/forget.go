@@ -118,7 +118,8 @@ func (s *Store) Traces(ctx context.Context, p sessions.Person) (t sessions.Trace
 }
 
 // Forget deletes what is stored about a person.
-func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend func(s sessions.Session, from int64) sessions.Session) (gone sessions.Traces, err error) {
+func (s *Store) Forget(ctx context.Context, o sessions.Oblivion) (gone sessions.Traces, err error) {
+	p := o.Person
 	err = s.write(ctx, "forget", func(c *change) error {
 		f, err := c.data.lookFor(p)
 		if err != nil {
@@ -131,9 +132,11 @@ func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend
 		for key, m := range c.data.inbox {
 			if theirs, err := m.by(p); err != nil {
 				return err
-			} else if theirs {
+			} else if theirs && key != o.Spare {
 				m.settle()
 				c.inbox.set(key, m)
+			} else if theirs {
+				gone.Waiting--
 			}
 		}
 		for at, x := range c.data.heard {
@@ -147,11 +150,11 @@ func (s *Store) Forget(ctx context.Context, p sessions.Person, keep string, mend
 			}
 		}
 		for at := range c.data.spent {
-			if at.account == sessions.UserOf(p.Platform, p.User) && at.day != keep {
+			if at.account == sessions.UserOf(p.Platform, p.User) && at.day != o.Keep {
 				c.spent.drop(at)
 			}
 		}
-		return c.mendAll(f.shared, mend)
+		return c.mendAll(f.shared, o.Mend)
 	})
 	return gone, err
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"math"
 	"strings"
 
@@ -74,11 +75,11 @@ func forgotten(s *suite) {
 
 	first := s.seqs(both, "tr")[0]
 	mended := map[core.Key]int64{}
-	gone, err := s.Forget(s.Context(), ann, "2026-01-02", func(old sessions.Session, from int64) sessions.Session {
+	gone, err := s.Forget(s.Context(), sessions.Oblivion{Person: ann, Keep: "2026-01-02", Mend: func(old sessions.Session, from int64) sessions.Session {
 		mended[old.Key] = from
 		old.Compactions = 7
 		return old
-	})
+	}})
 	s.ok(err)
 	s.same("what went", gone, want)
 	s.same("the sessions that lost something", mended, map[core.Key]int64{both: first, gone1: 0})
@@ -146,6 +147,71 @@ func (s *suite) heardOnly(id, user, channel string) core.Key {
 	s.ok(err)
 	s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error { tx.Settle(id); return nil }))
 	return k
+}
+
+// forgottenInParts: what is much goes in parts, each whole, so that others get
+// in between; whatever fails, the next call deletes the rest.
+func forgottenInParts(s *suite) {
+	const many = 450 // entries of ann in a place of others, and as many with her alone
+	direct := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "D1", Kind: core.KindDirect}
+	shared := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "C1", Root: "1.1", Kind: core.KindThread}
+	alone, both := s.talk("m1", "ann", direct), s.talk("m2", "ann", shared)
+	s.talk("m3", "bob", shared)
+	command := sessions.Inbound{Key: "m4", Session: both, At: noon, Message: core.Message{ID: "m4", Text: "/forget yes", Author: core.Author{ID: "ann"}, Target: core.Target{Thread: shared}}}
+	_, _, err := s.Admit(s.Context(), command)
+	s.ok(err)
+	for _, k := range []core.Key{alone, both} {
+		s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error {
+			for i := range many {
+				e := entry("old", "answer")
+				if e.Inbox = "old"; i%2 == 0 || k == both {
+					e.Author = "slack:ann"
+				}
+				tx.Append("tr", e)
+			}
+			return nil
+		}))
+	}
+	ann := sessions.Person{Platform: "slack", User: "ann"}
+	want := sessions.Traces{Messages: 2 + many + many/2, Shared: 1, Private: 1, Replies: 1 + many/2, Waiting: 1, Counted: true}
+	traces, err := s.Traces(s.Context(), ann)
+	s.ok(err)
+	s.same("the traces", traces, want)
+	o := sessions.Oblivion{Person: ann, Spare: "m4", Mend: func(r sessions.Session, _ int64) sessions.Session { r.Compactions = 7; return r }}
+	sum := 0
+	for failing := 1; ; failing++ {
+		n := 0
+		faulty := s.openFaulty(func(op string) error {
+			if n++; op == "forget" && n == failing {
+				return errOwn
+			}
+			return nil
+		})
+		gone, err := faulty.Forget(s.Context(), o)
+		sum += gone.Messages + gone.Replies
+		left := len(s.entries(both, "tr", 2*many))
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errOwn) {
+			s.Fatal(err)
+		}
+		if r := s.record(both); left < many+4 && r.Compactions != 7 {
+			s.Fatalf("%d entries are left and the record was not mended", left)
+		}
+	}
+	s.same("what went in all", sum, want.Messages+want.Replies)
+	traces, err = s.Traces(s.Context(), ann)
+	s.ok(err)
+	s.same("what is left", traces, sessions.Traces{Waiting: 1})
+	if rows := s.waiting(); len(rows) != 1 || rows[0].Key != "m4" || rows[0].Message.Text == "" {
+		s.Errorf("waiting: %+v", rows)
+	}
+	s.same("what is left with bob", len(s.entries(both, "tr", 2*many)), 3)
+	s.same("what is left with her alone", len(s.entries(alone, "tr", 2*many)), 0)
+	if _, ok, err := s.Turn(s.Context(), "t-m1"); ok || err != nil {
+		s.Errorf("a turn with her alone is still there (%v)", err)
+	}
 }
 
 func (s *suite) record(k core.Key) sessions.Session {

@@ -72,6 +72,7 @@ var tests = []test{
 	{"what was spent adds up by day", spent},
 	{"fifty who spend at once", spentRace},
 	{"a person is forgotten", forgotten},
+	{"much is forgotten in parts", forgottenInParts},
 	{"a deleted message leaves the transcripts", unsaid},
 	{"what is kept can be read as a whole", archive},
 	{"what is too old is forgotten", prunes},
