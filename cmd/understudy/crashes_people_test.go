@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -167,8 +168,17 @@ func (k *crashThread) heard() bool {
 	return false
 }
 
-// posts are what the program says in the thread now.
-func (k *crashThread) posts() (texts []string) {
+// posts are what the program says in the thread now, without what it says of a
+// disk that is filled.
+func (k *crashThread) posts() []string {
+	all := k.allPosts()
+	if k.s.store != "" {
+		all = slices.DeleteFunc(all, isTrouble)
+	}
+	return all
+}
+
+func (k *crashThread) allPosts() (texts []string) {
 	var posts []struct{ Text string }
 	k.s.fakes.ask(k.s.T, "/posts", url.Values{"platform": {k.platform}, "channel": {k.channel}, "thread": {k.id}}, &posts)
 	for _, p := range posts {

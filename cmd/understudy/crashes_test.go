@@ -70,6 +70,7 @@ type crashes struct {
 
 	programs []string
 	dir      string
+	store    string // the file, "" for one in dir; its disk may be filled
 	fakes    fakes
 	env      []string
 	http     string // address of the health check

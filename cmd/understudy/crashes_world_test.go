@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,7 +73,9 @@ func (s *crashes) openWorld() {
 	}
 }
 
-func (s *crashes) storeFile() string { return filepath.Join(s.dir, "understudy.db") }
+func (s *crashes) storeFile() string {
+	return cmp.Or(s.store, filepath.Join(s.dir, "understudy.db"))
+}
 
 // populate makes channels and the people who will talk there: threads on both
 // platforms, and direct messages.

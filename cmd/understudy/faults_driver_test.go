@@ -125,6 +125,9 @@ type frailConn struct{ driver.Conn }
 
 // meet lets the saboteur decide; do carries the statement out.
 func (c *frailConn) meet(query string, do func() error) error {
+	if err := ration(c.Conn, query); err != nil {
+		return err
+	}
 	s := atWork.Load()
 	if s == nil {
 		return do()

@@ -60,14 +60,7 @@ func TestStoreFaults(t *testing.T) {
 		t.Fatalf("UNDERSTUDY_FAULTS is %q; want all or a number", how)
 	}
 	luck := rand.New(rand.NewPCG(seed, 1))
-	empty := filepath.Join(t.TempDir(), "empty.db")
-	st, err := store.Open(t.Context(), store.Options{Path: empty})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	empty := emptyStore(t)
 	for _, x := range tales {
 		t.Run(x.name, func(t *testing.T) {
 			counter := &saboteur{}
@@ -101,17 +94,9 @@ const sampled = 150
 
 // perform plays a story over a copy of an empty store.
 func perform(t *testing.T, empty string, x tale, sab *saboteur) (got outcome) {
-	path := filepath.Join(t.TempDir(), "understudy.db")
-	if err := copyFile(empty, path); err != nil {
-		t.Fatal(err)
-	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &trial{T: t, path: path, sab: sab, boards: &boards{rings: map[string]int{}}, log: &output{}}
-		sab.died = func() { w.door.close() }
-		w.door = &door{boards: w.boards}
-		atWork.Store(sab)
 		defer atWork.Store(nil)
-		w.start()
+		w := newTrial(t, empty, sab)
 		defer func() { w.leave() }()
 		for _, d := range x.acts {
 			w.do(d)
@@ -120,6 +105,35 @@ func perform(t *testing.T, empty string, x tale, sab *saboteur) (got outcome) {
 		got = w.outcome()
 	})
 	return got
+}
+
+// emptyStore is a store in which there is nothing.
+func emptyStore(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "empty.db")
+	st, err := store.Open(t.Context(), store.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// newTrial starts a process on a copy of an empty store.
+func newTrial(t *testing.T, empty string, sab *saboteur) *trial {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "understudy.db")
+	if err := copyFile(empty, path); err != nil {
+		t.Fatal(err)
+	}
+	w := &trial{T: t, path: path, sab: sab, boards: &boards{rings: map[string]int{}}, log: &output{}}
+	sab.died = func() { w.door.close() }
+	w.door = &door{boards: w.boards}
+	atWork.Store(sab)
+	w.start()
+	return w
 }
 
 // trial is a play that goes on.

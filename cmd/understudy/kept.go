@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -118,6 +119,10 @@ type watchedStore struct {
 // probeEvery is how often a store that failed is tried.
 const probeEvery = 5 * time.Second
 
+// probeText is what is written then: as much as a long message, since a little
+// may still go into a file for which there is no more space.
+var probeText = strings.Repeat("x", 64<<10)
+
 // trouble is why nothing can be written, or nil. Where nobody writes, nobody
 // would find out that it is over, so from time to time it writes itself.
 func (s *watchedStore) trouble(ctx context.Context) error {
@@ -131,7 +136,7 @@ func (s *watchedStore) trouble(ctx context.Context) error {
 	if !due {
 		return failed
 	}
-	for _, state := range []failover.State{{LastUsed: time.Now()}, {}} {
+	for _, state := range []failover.State{{Models: map[string]failover.Window{probeText: {Until: time.Now()}}}, {}} {
 		err := s.UpdateState(ctx, "", "probe", func(failover.State) failover.State { return state })
 		if err != nil {
 			return err
