@@ -17,6 +17,9 @@ type Retention struct {
 	// forgotten counts as new, so this must lie further back than any platform
 	// delivers a message again, or an adapter looks back by itself.
 	Inbox time.Time
+	// Spent is the first day, as in "2026-01-31", of which the use of people and
+	// places stays counted; "" keeps all. What conversations used stays.
+	Spent string
 }
 
 // Keeper forgets what is too old.

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -108,38 +109,93 @@ func benchTurn(b *testing.B, s *Store, k core.Key, id string) {
 }
 
 // BenchmarkGrowth is the same turn in a store that holds little and in one that
-// holds much: sessions, and messages in the thread of the turn.
+// holds much, sessions or messages in the thread of the turn, one after the other
+// so that both see the same machine. It reports the medians and how they compare:
+//
+//	go test -run '^$' -bench Growth -benchtime 1000x ./store
 func BenchmarkGrowth(b *testing.B) {
-	for _, size := range []int{10, 100_000} {
-		one := func(int) core.Key { return key }
-		many := func(i int) core.Key {
-			return core.Key{Agent: "main", Thread: fmt.Sprintf("discord:1:g:2:c:%d", i%size)}
+	const little, much = 10, 100_000
+	one := func(int) core.Key { return key }
+	sessionOf := func(size int) func(int) core.Key {
+		return func(i int) core.Key {
+			return core.Key{Agent: "main", Thread: fmt.Sprintf("discord:1:g:2:c:%d", i*7919%size)}
 		}
-		b.Run(fmt.Sprintf("sessions=%d", size), func(b *testing.B) { benchGrown(b, size, many) })
-		b.Run(fmt.Sprintf("messages=%d", size), func(b *testing.B) { benchGrown(b, size, one) })
 	}
+	b.Run("sessions", func(b *testing.B) {
+		compareTurns(b, grown(b, little, sessionOf(little)), grown(b, much, sessionOf(much)))
+	})
+	b.Run("messages", func(b *testing.B) { compareTurns(b, grown(b, little, one), grown(b, much, one)) })
 }
 
-func benchGrown(b *testing.B, size int, keyOf func(int) core.Key) {
+// grownStore is a store that holds something, and whose turns come next.
+type grownStore struct {
+	*Store
+	keyOf func(int) core.Key
+	turns int
+}
+
+// grown fills a store. What was written is brought into the file, which the next
+// commit would have to do otherwise.
+func grown(b *testing.B, size int, keyOf func(int) core.Key) *grownStore {
 	s := benchStore(b)
-	if err := s.write(b.Context(), "fill", func(c *conn) error {
-		for i := range size {
-			t, err := begin(c, keyOf(i))
-			if err != nil {
-				return err
-			}
-			turnCommit(t, fmt.Sprintf("old-%d", i), time.Unix(int64(i), 0))
-			t.exec("UPDATE delivery SET state = 'sent' WHERE turn = ?", fmt.Sprintf("old-%d", i))
-			if t.err != nil {
-				return t.err
-			}
+	for from := 0; from < size; from += 5000 {
+		if err := s.write(b.Context(), "fill", func(c *conn) error { return fillTurns(c, from, min(size, from+5000), keyOf) }); err != nil {
+			b.Fatal(err)
 		}
-		return nil
-	}); err != nil {
+	}
+	if _, err := s.conn.get([]any{new(int), new(int), new(int)}, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		b.Fatal(err)
 	}
-	b.ResetTimer()
-	for i := range b.N {
-		benchTurn(b, s, keyOf(i), fmt.Sprintf("turn-%d", i))
+	return &grownStore{Store: s, keyOf: keyOf}
+}
+
+// fillTurns stores what turns leave.
+func fillTurns(c *conn, from, to int, keyOf func(int) core.Key) error {
+	for i := from; i < to; i++ {
+		t, err := begin(c, keyOf(i))
+		if err != nil {
+			return err
+		}
+		id, at := fmt.Sprintf("old-%d", i), time.Unix(int64(i), 0)
+		in := sessions.Inbound{Key: id, Session: keyOf(i), At: at, Message: core.Message{ID: id, Author: core.Author{ID: "u1"}}}
+		t.exec(`INSERT INTO inbox (key, agent, thread, at, settled, message) VALUES (?, ?, ?, ?, 1, '{}')`, id, in.Session.Agent, in.Session.Thread, t.age(at))
+		if err := hear(c, in, t.age(at)); err != nil {
+			return err
+		}
+		if err := turnCommit(t, id, at); err != nil {
+			return err
+		}
+		t.exec("UPDATE delivery SET state = 'sent', settled = created WHERE turn = ?", id)
+		if t.err != nil {
+			return t.err
+		}
 	}
+	return nil
+}
+
+func (s *grownStore) turn(b *testing.B) time.Duration {
+	s.turns++
+	began := time.Now()
+	benchTurn(b, s.Store, s.keyOf(s.turns), fmt.Sprintf("turn-%d", s.turns))
+	return time.Since(began)
+}
+
+func compareTurns(b *testing.B, little, much *grownStore) {
+	var small, large []time.Duration
+	for range 100 { // statements, pages that every turn needs
+		little.turn(b)
+		much.turn(b)
+	}
+	b.ResetTimer()
+	for range b.N {
+		small, large = append(small, little.turn(b)), append(large, much.turn(b))
+	}
+	median := func(all []time.Duration) float64 {
+		slices.Sort(all)
+		return float64(all[len(all)/2].Nanoseconds()) / 1e3
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(small), "little-p50-us")
+	b.ReportMetric(median(large), "much-p50-us")
+	b.ReportMetric(median(large)/median(small), "x")
 }

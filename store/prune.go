@@ -20,6 +20,7 @@ const (
 	dropEntries = "DELETE FROM entries WHERE seq IN (" + oldEntries + ")"
 	oldTurns    = "SELECT rowid FROM turns WHERE at < ? AND (agent, thread) NOT IN " + atWork + " ORDER BY at LIMIT ?"
 	oldRows     = "SELECT id FROM delivery WHERE settled < ? AND NOT " + openStates + " AND (agent, thread) NOT IN " + atWork + " ORDER BY settled LIMIT ?"
+	oldDays     = "SELECT kind, id, day, model FROM spent WHERE day < ? ORDER BY day LIMIT ?"
 	oldKeys     = "SELECT seq FROM inbox WHERE settled = 1 AND at < ? ORDER BY at LIMIT ?"
 )
 
@@ -55,7 +56,12 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 			}
 			removed += int(n)
 		}
-		return nil
+		if r.Spent == "" {
+			return nil
+		}
+		n, err := c.exec("DELETE FROM spent WHERE (kind, id, day, model) IN ("+oldDays+")", r.Spent, max(limit, 0))
+		removed += int(n)
+		return err
 	})
 	if err != nil {
 		return 0, err

@@ -25,6 +25,10 @@ const (
 	keysAtLeast = 7 * day
 )
 
+// spentFor is how long it is known what people and places used in a day. Limits
+// look at today alone, wherever on earth that is counted.
+const spentFor = 7 * day
+
 var wholeDays = regexp.MustCompile(`^[1-9][0-9]{0,4}d$`)
 
 // parseAge reads "30d", or a duration; 0 is for ever, written "off" or "0".
@@ -56,7 +60,8 @@ func (c retentionConfig) before(now time.Time) sessions.Retention {
 		}
 		return time.Time{}
 	}
-	return sessions.Retention{Transcripts: since(c.Transcripts), Notices: since(c.Notices), Inbox: since(c.Inbox)}
+	return sessions.Retention{Transcripts: since(c.Transcripts), Notices: since(c.Notices), Inbox: since(c.Inbox),
+		Spent: now.Add(-spentFor).UTC().Format(time.DateOnly)}
 }
 
 // tidy removes what is too old, at once and every hour, until the context ends.

@@ -34,7 +34,7 @@ func TestRetentionSettings(t *testing.T) {
 		t.Errorf("it is %+v", c)
 	}
 	now := time.Unix(1_800_000_000, 0)
-	if got, want := c.before(now), (sessions.Retention{Transcripts: now.Add(-30 * day), Inbox: now.Add(-30 * day)}); got != want {
+	if got, want := c.before(now), (sessions.Retention{Transcripts: now.Add(-30 * day), Inbox: now.Add(-30 * day), Spent: "2027-01-08"}); got != want {
 		t.Errorf("before %+v, want %+v", got, want)
 	}
 	// A message whose key is gone would be answered again.

@@ -52,7 +52,21 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 		delete(d.inbox, o.key)
 		removed++
 	}
+	for _, o := range oldest(d.oldDays(r.Spent), limit) {
+		delete(d.spent, o.key)
+		removed++
+	}
 	return removed, nil
+}
+
+// oldDays are the purses of days before one.
+func (d *data) oldDays(first string) (list []old[purse]) {
+	for p := range d.spent {
+		if day, err := time.Parse(time.DateOnly, p.day); err == nil && p.day < first {
+			list = append(list, old[purse]{p, day, 0})
+		}
+	}
+	return list
 }
 
 // dropSummary takes the summary away that ends with an entry.

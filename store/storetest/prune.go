@@ -100,6 +100,33 @@ func prunes(s *suite) {
 	s.same("old again", s.kept(key, "old again"), all)
 }
 
+// What was used on a day is forgotten as a whole, some accounts at a time.
+func prunesDays(s *suite) {
+	days := []string{"2025-12-31", "2026-01-01", "2026-01-02"}
+	users := []sessions.Account{sessions.UserOf("slack", "ann"), sessions.UserOf("slack", "bob"), {Kind: sessions.TotalAccount}}
+	s.commit(func(tx sessions.Tx) {
+		for _, day := range days {
+			for _, a := range users {
+				tx.Spend(day, a, sessions.Bill{opus: tally(1)})
+			}
+		}
+	})
+	prune := func(first string, limit int) (n int) {
+		n, err := s.Prune(s.Context(), sessions.Retention{Spent: first}, limit)
+		s.ok(err)
+		return n
+	}
+	s.same("without a day", prune("", 99), 0)
+	s.same("before all", prune(days[0], 99), 0)
+	s.same("at most", prune(days[2], 4), 4)
+	s.same("the rest", prune(days[2], 4), 2)
+	s.same("again", prune(days[2], 4), 0)
+	for _, a := range users {
+		s.same("an old day", s.spent(days[1], a), sessions.Bill(nil))
+		s.same("the day that is kept", s.spent(days[2], a), sessions.Bill{opus: tally(1)})
+	}
+}
+
 // A summary goes with the last entry that it tells of, not before.
 func prunesSummaries(s *suite) {
 	s.lived(key, "first", noon.Add(-2*time.Hour))

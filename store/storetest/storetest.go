@@ -78,6 +78,7 @@ var tests = []test{
 	{"what is too old is forgotten", prunes},
 	{"a summary is forgotten with what it tells of", prunesSummaries},
 	{"what is at work is kept", prunesNothingAtWork},
+	{"old days are forgotten", prunesDays},
 	{"little is forgotten at a time", prunesByPortions},
 	{"handles see each other", handles},
 	{"instants come back", instants},
