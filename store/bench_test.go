@@ -127,6 +127,65 @@ func BenchmarkGrowth(b *testing.B) {
 	b.Run("messages", func(b *testing.B) { compareTurns(b, grown(b, little, one), grown(b, much, one)) })
 }
 
+// BenchmarkAges shows what the indexes cost by which retention finds what is too
+// old: the same turns without them and with them.
+func BenchmarkAges(b *testing.B) {
+	one := func(int) core.Key { return key }
+	without := grown(b, 10_000, one)
+	for _, index := range []string{"entries_by_age", "turns_by_age", "inbox_by_age", "delivery_by_age"} {
+		if _, err := without.conn.exec("DROP INDEX " + index); err != nil {
+			b.Fatal(err)
+		}
+	}
+	compareTurns(b, without, grown(b, 10_000, one))
+}
+
+// BenchmarkForget forgets somebody who wrote 100,000 messages, and measures how
+// long others' commits wait meanwhile.
+func BenchmarkForget(b *testing.B) {
+	var waits []time.Duration
+	for range b.N {
+		b.StopTimer()
+		s := benchStore(b)
+		k := core.Key{Agent: "main", Thread: "slack:1:c"}
+		for range 20 {
+			err := s.Commit(b.Context(), k, 0, func(tx sessions.Tx) error {
+				for range 5000 {
+					tx.Append("tr", sessions.Entry{Author: "slack:ann", Inbox: "m", Message: llm.TextMessage(llm.User, answer), At: time.Unix(1, 0)})
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		done := make(chan error, 1)
+		b.StartTimer()
+		go func() {
+			_, err := s.Forget(b.Context(), sessions.Oblivion{Person: sessions.Person{Platform: "slack", User: "ann"}, Mend: sessions.Unsaid})
+			done <- err
+		}()
+		for over := false; !over; {
+			began := time.Now()
+			if err := count(b, s); err != nil {
+				b.Fatal(err)
+			}
+			waits = append(waits, time.Since(began))
+			select {
+			case err := <-done:
+				if err != nil {
+					b.Fatal(err)
+				}
+				over = true
+			default:
+			}
+		}
+	}
+	slices.Sort(waits)
+	b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds())/1e3, "others-p99-ms")
+	b.ReportMetric(float64(waits[len(waits)-1].Microseconds())/1e3, "others-max-ms")
+}
+
 // grownStore is a store that holds something, and whose turns come next.
 type grownStore struct {
 	*Store

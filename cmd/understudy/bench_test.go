@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -95,6 +96,7 @@ func BenchmarkTurns64(b *testing.B) {
 	w.await(b, 0)
 	turns := make(chan int)
 	var threads sync.WaitGroup
+	spent := cpuTime(b)
 	b.ResetTimer()
 	for thread := range 64 {
 		threads.Go(func() {
@@ -110,6 +112,16 @@ func BenchmarkTurns64(b *testing.B) {
 	close(turns)
 	threads.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+	b.ReportMetric(float64((cpuTime(b)-spent).Microseconds())/1e3/float64(b.N), "cpu-ms/turn")
+}
+
+// cpuTime is what this process has taken of the processors so far.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func report(b *testing.B, what string, all []time.Duration) {
