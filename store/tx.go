@@ -128,7 +128,7 @@ func (t *tx) SaveTurn(turn sessions.Turn) {
 	doc, _, err := encode(turn)
 	t.keep(err)
 	t.exec(`INSERT INTO turns (id, agent, thread, at, turn) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET at = excluded.at, turn = excluded.turn`, turn.ID, t.key.Agent, t.key.Thread, t.age(turn.Started), doc)
+		ON CONFLICT (id) DO UPDATE SET agent = excluded.agent, thread = excluded.thread, at = excluded.at, turn = excluded.turn`, turn.ID, t.key.Agent, t.key.Thread, t.age(turn.Started), doc)
 }
 
 // age is a time by which something is removed one day. It is in the document as

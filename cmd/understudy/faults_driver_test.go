@@ -73,35 +73,35 @@ func (e sqliteError) Error() string { return fmt.Sprintf("sabotage (%d)", int(e)
 
 // strikes decides about a statement. rollback asks for the end of its
 // transaction, and after lets it be carried out first.
-func (s *saboteur) strikes(query string) (err error, rollback, after bool) {
+func (s *saboteur) strikes(query string) (rollback, after bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
-		return errDead, false, false
+		return false, false, errDead
 	}
 	if s.how == longFull && !s.since.IsZero() && time.Since(s.since) < s.long {
-		return sqliteError(codes.SQLITE_FULL), false, false
+		return false, false, sqliteError(codes.SQLITE_FULL)
 	}
 	if s.seen++; s.seen != s.at {
-		return nil, false, false
+		return false, false, nil
 	}
 	s.hit, s.since = query, time.Now()
 	switch s.how {
 	case diskError, lateError:
-		return sqliteError(codes.SQLITE_IOERR_WRITE), true, false
+		return true, false, sqliteError(codes.SQLITE_IOERR_WRITE)
 	case fullError:
-		return sqliteError(codes.SQLITE_FULL), true, false
+		return true, false, sqliteError(codes.SQLITE_FULL)
 	case lockError:
-		return sqliteError(codes.SQLITE_BUSY), false, false
+		return false, false, sqliteError(codes.SQLITE_BUSY)
 	case longFull:
-		return sqliteError(codes.SQLITE_FULL), false, false
+		return false, false, sqliteError(codes.SQLITE_FULL)
 	}
 	if s.how == crashTwice && s.next > 0 {
 		s.at, s.next = s.at+s.next, 0
 	}
 	s.dead = true
 	s.died()
-	return errDead, false, s.how == crashAfter
+	return false, s.how == crashAfter, errDead
 }
 
 func (s *saboteur) isDead() bool {
@@ -132,7 +132,7 @@ func (c *frailConn) meet(query string, do func() error) error {
 	if s == nil {
 		return do()
 	}
-	err, rollback, after := s.strikes(query)
+	rollback, after, err := s.strikes(query)
 	if err == nil {
 		return do()
 	}
