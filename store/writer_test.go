@@ -347,3 +347,16 @@ func TestPragmas(t *testing.T) {
 		}
 	}
 }
+
+// What the connections keep of the file in memory is bounded, whatever it holds.
+func TestCaches(t *testing.T) {
+	s := mustOpen(t, Options{Path: at(t)})
+	var kib int
+	if _, err := s.conn.get([]any{&kib}, "PRAGMA cache_size"); err != nil || kib != -2000 {
+		t.Errorf("the writer keeps %d, %v", kib, err)
+	}
+	found, err := list(t.Context(), s, func(sc scanner) (n int, err error) { err = sc.Scan(&n); return n, err }, "PRAGMA cache_size")
+	if err != nil || len(found) != 1 || found[0] != -readerCache {
+		t.Errorf("a reader keeps %v, %v", found, err)
+	}
+}
