@@ -70,14 +70,13 @@ func TestWhatIsKeptOfAnErrorIsHidden(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
 				f.script(func(string, core.Post) fault { return fault{err: refusal} })
-				w := start(t, &memory{}, f)
-				defer w.stop()
-				w.c.Hide = func(s string) string { return strings.ReplaceAll(s, "plain words", "[secret]") }
+				w := startWith(t, &memory{}, f, func(c *Config) {
+					c.Hide = func(s string) string { return strings.ReplaceAll(s, "plain words", "[secret]") }
+				})
 				w.say(row("c", "t1", core.PostAnswer, 0, "answer"))
 				time.Sleep(2 * time.Second)
-				w.handle.mu.Lock()
+				w.stop()
 				kept := w.rows[0].Error
-				w.handle.mu.Unlock()
 				if strings.Contains(kept, "plain words") || !strings.Contains(kept, "[secret]") {
 					t.Errorf("%q is kept", kept)
 				}
