@@ -24,12 +24,7 @@ func TestTrapUnknownComponent(t *testing.T) {
 	s := h.library()
 	seen := make(chan *discordgo.MessageCreate, 10)
 	s.AddHandler(func(_ *discordgo.Session, m *discordgo.MessageCreate) { seen <- m })
-	if err := s.Open(); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	h.start()
-	h.await("connections", func() bool { return h.fake.Connected() == 2 })
+	h.beside(s)
 	h.fake.Say("100", "700", "<@800> hi", discordtest.With("components", []map[string]any{{"type": 99}}))
 	if m := <-seen; m.Message == nil || m.Author != nil || m.ID != "" {
 		t.Errorf("discordgo: %+v", m.Message)
@@ -46,12 +41,7 @@ func TestTrapUnknownComponentOfAButton(t *testing.T) {
 	s := h.library()
 	seen := make(chan *discordgo.InteractionCreate, 10)
 	s.AddHandler(func(_ *discordgo.Session, i *discordgo.InteractionCreate) { seen <- i })
-	if err := s.Open(); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	h.start()
-	h.await("connections", func() bool { return h.fake.Connected() == 2 })
+	h.beside(s)
 	id := h.fake.Interact(discordtest.Interaction{Type: discordtest.ComponentInteraction, Channel: "100", User: "700",
 		CustomID: "pick:token value", Raw: map[string]any{"message": map[string]any{"id": "600", "channel_id": "100",
 			"components": []map[string]any{{"type": 99}}}}})
@@ -180,12 +170,7 @@ func TestTrapFormWithALabel(t *testing.T) {
 		defer func() { read <- recover() }()
 		_ = i.ModalSubmitData()
 	})
-	if err := s.Open(); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	h.start()
-	h.await("connections", func() bool { return h.fake.Connected() == 2 })
+	h.beside(s)
 	id := h.fake.Interact(discordtest.Interaction{Type: discordtest.ModalInteraction, Channel: "100", User: "700", Raw: map[string]any{
 		"data": map[string]any{"custom_id": "form", "components": []map[string]any{
 			{"type": 18, "component": map[string]any{"type": 4, "custom_id": "text", "value": "hi"}}}}}})
@@ -204,12 +189,7 @@ func TestTrapWhoAndWhere(t *testing.T) {
 	s := h.library()
 	seen := make(chan *discordgo.InteractionCreate, 2)
 	s.AddHandler(func(_ *discordgo.Session, i *discordgo.InteractionCreate) { seen <- i })
-	if err := s.Open(); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	h.start()
-	h.await("connections", func() bool { return h.fake.Connected() == 2 })
+	h.beside(s)
 	h.fake.AddQuietly(discordtest.Channel{ID: "500", Guild: "900", Parent: "100", Type: discordtest.PublicThread})
 	h.answered(h.fake.Interact(discordtest.Interaction{Channel: "500", User: "700", Command: "help"}))
 	h.answered(h.fake.Interact(discordtest.Interaction{Channel: h.fake.Direct("700"), User: "700", Command: "help"}))
@@ -262,4 +242,15 @@ func TestTrapHandlerForOneEvent(t *testing.T) {
 	if n := calls.Load(); n != 2 {
 		t.Errorf("discordgo calls it %d times: it did so twice before", n)
 	}
+}
+
+// beside opens a session of the library, and starts the adapter beside it.
+func (h *house) beside(s *discordgo.Session) {
+	h.t.Helper()
+	if err := s.Open(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { s.Close() })
+	h.start()
+	h.await("connections", func() bool { return h.fake.Connected() == 2 })
 }

@@ -99,14 +99,20 @@ func killedLongBefore(t *testing.T, m *machine) {
 	k.nothingElse()
 }
 
+// killedAmid lets the program be killed while a preview of its answer shows.
+func (m *machine) killedAmid() (k *talk, preview shown) {
+	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
+	m.start()
+	k = m.open(m.towns[0], "the monologue, please")
+	preview = k.next("To be, or")
+	m.kill()
+	return k, preview
+}
+
 // killedPreviewGone: an answer whose preview cannot be edited any more is
 // posted anew, once.
 func killedPreviewGone(t *testing.T, m *machine) {
-	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
-	m.start()
-	k := m.open(m.towns[0], "the monologue, please")
-	preview := k.next("To be, or")
-	m.kill()
+	k, preview := m.killedAmid()
 	switch town := m.towns[0].(type) {
 	case discordTown:
 		town.Remove(k.thread, preview.id)
@@ -127,11 +133,7 @@ func killedPreviewGone(t *testing.T, m *machine) {
 // killedPreviewFixed: a preview that can neither be edited nor taken away is
 // marked as interrupted, and its reader is offered a retry.
 func killedPreviewFixed(t *testing.T, m *machine) {
-	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
-	m.start()
-	k := m.open(m.towns[0], "the monologue, please")
-	preview := k.next("To be, or")
-	m.kill()
+	k, preview := m.killedAmid()
 	switch town := m.towns[0].(type) {
 	case discordTown:
 		for _, method := range []string{"PATCH", "DELETE"} {
@@ -163,11 +165,7 @@ func killedThenLocked(t *testing.T, m *machine) {
 	if !ok {
 		return // threads of Slack are not locked; an archived channel takes nothing at all
 	}
-	m.lead.Queue("actor", llmtest.Stream(llmtest.Say("To be, or"), llmtest.Gate("never")))
-	m.start()
-	k := m.open(town, "the monologue, please")
-	k.next("To be, or")
-	m.kill()
+	k, _ := m.killedAmid()
 	town.Change(k.thread, func(c *discordtest.Channel) { c.Archived, c.Locked = true, true })
 	m.lead.Queue("actor", llmtest.Text("To be, or not to be."), llmtest.Text("To be, again."))
 	m.start()
