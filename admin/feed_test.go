@@ -417,6 +417,47 @@ func TestNoChannel(t *testing.T) {
 	})
 }
 
+// What is heard just before a message is chosen, too late for the store, goes
+// nowhere where there is no channel.
+func TestNoChannelBetweenSteps(t *testing.T) {
+	f := New(nil)
+	w := worker{Feed: f, c: Config{
+		Store:   memory.New().Open(memory.Options{}),
+		Channel: func() (core.Thread, bool) { return core.Thread{}, false },
+		Burst:   5,
+	}}
+	w.save(t.Context())
+	f.Hear(core.Alert{Kind: "profile", Key: "a:p1", Text: "It is disabled."})
+	if i, _ := w.next(); i != nil {
+		t.Errorf("%q is to be sent", i.render())
+	}
+}
+
+// When the channel is taken away, what still waits for it is given up.
+func TestChannelTakenAway(t *testing.T) {
+	run(t, func(d *desk) {
+		d.board.mu.Lock()
+		d.refuse = func(int) error { return &core.SendError{Err: errors.New("not now")} }
+		d.board.mu.Unlock()
+		d.hear("profile", "a:p1", "It is disabled.")
+		d.open.Store(false)
+		time.Sleep(time.Hour)
+		d.board.mu.Lock()
+		d.refuse, d.tries = nil, 0
+		d.board.mu.Unlock()
+		time.Sleep(time.Hour)
+		d.want()
+		if rows, err := d.store.Open(memory.Options{}).Outgoing(t.Context()); err != nil || len(rows) > 0 {
+			t.Errorf("rows %+v: %v", rows, err)
+		}
+		d.board.mu.Lock()
+		defer d.board.mu.Unlock()
+		if d.tries > 0 {
+			t.Errorf("tried %d times", d.tries)
+		}
+	})
+}
+
 // A store that refuses keeps no operator from hearing of it.
 func TestStoreFails(t *testing.T) {
 	run(t, func(d *desk) {

@@ -89,6 +89,9 @@ func (w *worker) next() (*incident, time.Duration) {
 	defer w.mu.Unlock()
 	now := w.now()
 	idle := w.say(now)
+	if w.withdraw() {
+		return nil, 0 // which the store hears of first
+	}
 	w.queue = slices.DeleteFunc(w.queue, func(i *incident) bool { return i.current() && !i.unsaved })
 	if left := w.saveAt.Sub(now); left > 0 && (idle < 0 || left < idle) {
 		idle = left
@@ -114,6 +117,20 @@ func (w *worker) next() (*incident, time.Duration) {
 	}
 	i.sending = true
 	return i, 0
+}
+
+// withdraw gives up the messages that are missing where no channel is named any
+// more, or none was: there is nobody to be told. It reports whether the store
+// has such a message. The lock is held.
+func (w *worker) withdraw() (stored bool) {
+	if _, ok := w.c.Channel(); ok {
+		return false
+	}
+	for _, i := range w.missing() {
+		i.folded, i.unsaved = true, i.row.ID != 0
+		stored = stored || i.unsaved
+	}
+	return stored
 }
 
 // send brings the message of an incident up to date.
@@ -265,7 +282,7 @@ func (w *worker) saveAll(ctx context.Context) error {
 func (w *worker) saveOne(ctx context.Context, i *incident) error {
 	w.mu.Lock()
 	if _, ok := w.c.Channel(); !ok && i.row.ID == 0 {
-		i.folded = true // there is nobody to be told
+		i.folded = true // as withdraw does
 	}
 	row, save := i.record(), i.unsaved && (i.row.ID != 0 || !i.folded)
 	i.unsaved = false
