@@ -226,7 +226,7 @@ func (ev *evidence) money(status int) verdict {
 // sureWords are the phrases that decide against a status.
 func (ev *evidence) sureWords(status int) verdict {
 	switch {
-	case ev.has(sigOverload) && !ev.any(sigDead, sigFormat, sigRefusal):
+	case ev.has(sigOverload) && !ev.any(sigDead, sigFormat, sigRefusal) && !ev.ownLimit(status):
 		return ev.because(Overloaded, sigOverload)
 	case ev.has(sigDead):
 		return ev.because(AuthPermanent, sigDead)
@@ -257,6 +257,12 @@ func (ev *evidence) sureWords(status int) verdict {
 		return ev.because(Timeout, sigTransient)
 	}
 	return verdict{}
+}
+
+// ownLimit reports whether a 429 states how many requests or tokens the caller
+// has, so that a remark on high demand is only the excuse for it.
+func (ev *evidence) ownLimit(status int) bool {
+	return status == 429 && ev.has(sigThrottle) && ev.has(sigBudget)
 }
 
 // byStatus is what a status means when no words are better.
@@ -290,8 +296,8 @@ func (ev *evidence) byStatus(status int) verdict {
 	case status == 529:
 		return v(Overloaded)
 	case status < 500 || status > 599:
-		if ev.has(sigTimeout) {
-			return ev.because(Timeout, sigTimeout)
+		if weak := ev.weakWords(); weak.reason != "" {
+			return weak
 		}
 		return v(Unclassified)
 	case ev.page:

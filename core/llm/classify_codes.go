@@ -209,7 +209,8 @@ var commonCodes = codesOf(map[signal]string{
 		api_key_revoked token_revoked api_key_disabled account_closed account_banned consumer_suspended`,
 	sigModel: `model_not_found modelnotfound model_not_supported model_not_available unsupported_model invalid_model unknown_model
 		deploymentnotfound model_not_found_error modelnotfoundexception modelnotfounderror model_decommissioned model_terms_required
-		model_not_active model_permission_denied model_is_deactivated model_deactivated`,
+		model_not_active model_permission_denied model_is_deactivated model_deactivated
+		model_permission_blocked_project model_permission_blocked_org`,
 	sigRefusal: `content_filter content_policy_violation contentpolicyviolationerror responsibleaipolicyviolation invalid_prompt
 		content_filtered data_inspection_failed datainspectionfailed prohibited_content moderation_blocked content_blocked
 		safety_error guardrail_intervened`,

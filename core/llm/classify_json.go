@@ -29,11 +29,12 @@ var fields = fieldsOf(map[field]string{
 		originalerror providererror response raw inner statusdetails violations errorinfo debuginfo`,
 	fieldObject:  `data result metadata meta baseresp payload incompletedetails promptfeedback reasons`,
 	fieldMessage: `message msg statusmsg errormessage errormsg errordescription description title faultstring errmsg reasonphrase localizedmessage`,
-	fieldCode:    `code type reason status statuscode httpstatus httpcode httpstatuscode upstreamstatus rawstatuscode errorcode errortype errtype errcode errno __type name errorname statustext upstreamstatustext quotaid subtype providercode`,
+	fieldCode:    `code type reason status statuscode httpstatus httpcode httpstatuscode upstreamstatus rawstatuscode originalstatuscode errorcode errortype errtype errcode errno __type name errorname statustext upstreamstatustext quotaid subtype providercode`,
 	fieldFinish:  `finishreason nativefinishreason stopreason blockreason`,
 	fieldChoices: `choices candidates`,
 	fieldHeaders: `headers responseheaders`,
-	fieldHint:    `resetsat resetat resetsinseconds resetinseconds retryafter retryafterseconds retryafterms retrydelay quotaresetdelay quotaresettimestamp`,
+	fieldHint: `resetsat resetat resetsinseconds resetinseconds retryafter retryafterseconds retryafterms retrydelay quotaresetdelay quotaresettimestamp
+		retryin retryinseconds retryat resettime resetafter resetafterseconds waitseconds estimatedtime`,
 })
 
 func fieldsOf(rows map[field]string) map[string]field {
@@ -68,7 +69,7 @@ func fieldOf(key string) field {
 	if f, ok := fields[string(buf[:n])]; ok {
 		return f
 	}
-	if strings.Contains(string(buf[:n]), "error") {
+	if strings.Contains(string(buf[:n]), "error") || strings.HasSuffix(string(buf[:n]), "exception") {
 		return fieldInto
 	}
 	return fieldSkip
@@ -128,14 +129,36 @@ func (ev *evidence) object(s string, i int, outer field, depth int) int {
 		switch outer {
 		case fieldHeaders:
 			f = fieldHeaders
+		case fieldHint:
+			i = ev.delayPart(s, i, key)
+			continue
 		case fieldChoices:
 			if f != fieldFinish && key != "error" {
 				f = fieldSkip
 			}
 		}
+		if f == fieldInto && i < len(s) && s[i] == '{' {
+			_ = ev.knownCode(key) // {"throttlingException": {…}}
+		}
 		i = ev.readValue(s, i, f, key, depth)
 	}
 	return min(i+1, len(s))
+}
+
+// delayPart reads one member of a delay that is an object of seconds and
+// nanoseconds, as protobuf's durations are in some clients.
+func (ev *evidence) delayPart(s string, i int, key string) int {
+	end := skipValue(s, i)
+	value := strings.Trim(s[i:end], "\"' \t\r\n}")
+	switch key {
+	case "seconds":
+		ev.hint("retryDelay", value, false)
+	case "nanos":
+		if n := len(ev.hints) - 1; n >= 0 && ev.hints[n].name == "retrydelay" && len(value) <= 9 {
+			ev.hints[n].value += "." + strings.Repeat("0", 9-len(value)) + value
+		}
+	}
+	return end
 }
 
 // text is a string found in field f.

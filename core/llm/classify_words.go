@@ -41,7 +41,9 @@ const (
 )
 
 // wordTable is every phrase that means something; see [phraseIndex.add] for how
-// a line is read. Phrases are as long as it takes to be sure of them.
+// a line is read. Phrases are as long as it takes to be sure of them. Letters
+// outside of ASCII part words, so that "überlastet" is berlastet here, and
+// "clé" is cl.
 var wordTable = []struct {
 	sig     signal
 	only    family
@@ -124,6 +126,16 @@ var wordTable = []struct {
 		too many tokens in .. prompt|input|request|messages
 		inputs tokens max_new_tokens must be
 		contains # tokens ... maximum
+		maximum .. sequence length
+		requires a sequence length
+		eingabe|anfrage|prompt .. zu lang|gro
+		kontextl nge|kontextfenster
+		kontextfenster .. berschritten|gro
+		longitud .. contexto
+		ventana de contexto
+		entrada .. demasiado larga
+		longueur .. contexte
+		contexte .. trop long
 	`},
 	{sig: sigTooMuch, phrases: `
 		too many tokens
@@ -160,6 +172,16 @@ var wordTable = []struct {
 		requests limit exceeded|reached
 		sending requests too quickly|fast
 		slow down
+		request|requests rate .. too high
+		reduce .. request|requests rate|frequency
+		reduce .. frequency .. requests
+		code resourceexhausted
+		zu viele anfragen
+		anfragelimit|ratenlimit|ratenbegrenzung .. erreicht|berschritten
+		demasiadas|muitas solicitudes|peticiones|solicita|requisi
+		mite de solicitudes|peticiones|solicita|requisi|velocidad|tasa
+		trop de requ tes
+		limite de requ tes
 	`},
 	{sig: sigBudget, phrases: `
 		tokens|requests|token|request per min|minute|day|hour|second|month
@@ -187,7 +209,7 @@ var wordTable = []struct {
 		try again tomorrow
 		try again at|on
 		available again
-		refreshes|replenishes|replenish
+		refreshes|replenishes|replenish|replenished
 		next billing cycle
 		until tomorrow|midnight
 		please retry in #
@@ -239,6 +261,16 @@ var wordTable = []struct {
 		trial .. ended|expired
 		insufficient usd
 		draw from your extra usage
+		t|not have any|enough .. credits|credit|balance|funds
+		failure to pay
+		past invoices
+		guthaben .. aufgebraucht|ausreichend|leer|ersch|niedrig
+		kein|unzureichendes|gend guthaben
+		saldo|fondos|ditos insuficiente|insuficientes
+		sin saldo|fondos
+		saldo|ditos .. agotado|agotados|esgotado|esgotados
+		solde|fonds|dit|dits insuffisant|insuffisants
+		solde .. puis
 	`},
 	{sig: sigBroke, only: familyOpenRouter, phrases: `
 		key limit exceeded
@@ -256,6 +288,11 @@ var wordTable = []struct {
 		pay as you go
 		please pay
 		settle your|the
+		activate|activating payment|payments|billing
+		guthaben auf
+		laden .. konto auf
+		recargue|recarga .. cuenta|saldo
+		recharger|rechargez .. compte|solde
 	`},
 	{sig: sigDue, phrases: `
 		payment required
@@ -289,6 +326,11 @@ var wordTable = []struct {
 		message limit .. reached|exceeded
 		premium request|requests ... limit|quota|allowance|exhausted|exceeded
 		free models per day
+		call volume quota
+		tageslimit|wochenlimit|monatslimit|nutzungslimit|kontingent .. erreicht|berschritten|aufgebraucht|ersch
+		mite diario|semanal|mensual|mensal
+		cuota .. agotada|excedida|superada
+		quota .. puis
 	`},
 	{sig: sigTeamCap, phrases: `
 		organization|organisation|org|workspace|team|project ... spend|spending|budget|usage limit|cap ... reached|exceeded|hit
@@ -312,6 +354,7 @@ var wordTable = []struct {
 		not enough capacity
 		capacity exceeded|constraints|constraint|constrained
 		capacity is exceeded
+		capacity temporarily exceeded
 		out of capacity
 		high demand|traffic|load
 		heavy load|traffic
@@ -326,6 +369,13 @@ var wordTable = []struct {
 		queue .. full
 		no available|healthy .. workers|servers|instances|replicas|slots
 		peak load|hours|traffic
+		scaling up
+		scaled to zero
+		berlastet|ausgelastet
+		sobrecargado|sobrecargada|sobrecarregado
+		servidor .. ocupado|saturado
+		alta demanda
+		surcharg
 	`},
 	{sig: sigDead, phrases: `
 		key|account|organization|workspace ... has been disabled|deactivated|revoked|suspended|banned|terminated|blocked|deleted
@@ -397,6 +447,16 @@ var wordTable = []struct {
 		on demand throughput is not supported
 		inference profile that contains this model
 		try pulling it first
+		model ... blocked at the
+		not work with the specified model
+		model ... was removed on
+		code notfound desc
+		modell ... nicht gefunden|vorhanden|verf
+		modell ... existiert nicht
+		unbekanntes modell
+		modelo ... no|o existe|encontrado
+		mod le ... introuvable
+		mod le ... existe pas
 	`},
 	{sig: sigModel, only: familyBedrock, phrases: `
 		operation not allowed
@@ -426,6 +486,7 @@ var wordTable = []struct {
 		guardrail .. intervened
 		requires moderation
 		model refused|declined to
+		violates|violate|violating .. guideline|guidelines
 	`},
 	{sig: sigUnseen, phrases: `
 		support|supports|supporting image|images|vision input|inputs
@@ -521,6 +582,11 @@ var wordTable = []struct {
 		user location is not supported
 		country region or territory .. not supported
 		region .. not supported for
+		ltiger|ltiges api|token
+		api schl ssel .. ung|falsch|abgelaufen
+		clave|chave .. api .. lida|incorrecta|incorreta
+		cl .. api .. invalide|valide|incorrecte
+		token inv lido
 	`},
 	{sig: sigExpired, phrases: `
 		login|session|sign .. expired
@@ -596,6 +662,8 @@ var wordTable = []struct {
 		peer closed
 		server disconnected
 		server closed idle
+		code deadlineexceeded
+		stream terminated by rst_stream
 		remotedisconnected
 	`},
 	{sig: sigServer, phrases: `
@@ -622,6 +690,7 @@ var wordTable = []struct {
 		cuda error
 		llama runner process
 		model runner has
+		code unavailable|internal|dataloss|data_loss desc
 	`},
 	{sig: sigLimited, phrases: `
 		quota .. exceeded|exhausted|reached
@@ -646,6 +715,7 @@ var wordTable = []struct {
 		don t have permission
 		not have access
 		no permission
+		code permissiondenied
 	`},
 	{sig: sigNotFound, phrases: `
 		model|models ... not|isn .. available
@@ -662,6 +732,7 @@ var wordTable = []struct {
 		unprocessable entity
 		invalid argument
 		field required
+		code invalidargument|failedprecondition|outofrange
 		schema
 	`},
 	{sig: sigAccount, phrases: `

@@ -36,7 +36,9 @@ func (ev *evidence) hint(key, value string, header bool) {
 }
 
 // timePrefixes begin the names of headers that belong to a limit.
-var timePrefixes = []string{"retry-after", "x-ratelimit-", "ratelimit-", "anthropic-ratelimit-", "x-codex-"}
+var timePrefixes = []string{
+	"retry-after", "x-ratelimit", "ratelimit", "anthropic-ratelimit-", "x-codex-", "x-rate-limit-", "x-retry-after", "x-ms-retry-after",
+}
 
 // tellsTime reports whether a header belongs to a limit.
 func tellsTime(name string) bool {
@@ -67,8 +69,14 @@ func (ev *evidence) resetAt(now time.Time, reason Reason) time.Time {
 			return t.believed(at)
 		}
 	}
-	if reason == RateLimit && ev.hinted("x-ratelimit-remaining") == "" {
-		if at := t.parse(ev.hinted("x-ratelimit-reset")); at.After(now) {
+	if reason != RateLimit {
+		return time.Time{}
+	}
+	for _, family := range []string{"x-ratelimit-", "x-rate-limit-", "ratelimit-"} {
+		if ev.hinted(family+"remaining") != "" {
+			continue
+		}
+		if at := t.parse(ev.hinted(family + "reset")); at.After(now) {
 			return t.believed(at)
 		}
 	}
@@ -89,14 +97,20 @@ func (t clock) believed(at time.Time) time.Time {
 	return at
 }
 
+// retryNames are the headers and fields that tell the wait itself.
+var retryNames = []string{
+	"retry-after", "x-retry-after", "retryafter", "retryafterseconds", "retryin", "retryinseconds",
+	"x-ratelimit-reset-after", "x-rate-limit-reset-after", "resetafter", "resetafterseconds", "waitseconds", "estimatedtime",
+}
+
 // retryAfter is the wait in a header, or in a field of the same name.
 func (ev *evidence) retryAfter(t clock) time.Time {
-	for _, name := range []string{"retry-after-ms", "retryafterms"} {
+	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms", "retryafterms"} {
 		if at := t.later(ev.hinted(name), time.Millisecond); at.After(t.now) {
 			return at
 		}
 	}
-	for _, name := range []string{"retry-after", "retryafter", "retryafterseconds"} {
+	for _, name := range retryNames {
 		if at := t.parse(ev.hinted(name)); at.After(t.now) {
 			return at
 		}
@@ -113,7 +127,7 @@ func (ev *evidence) planWindow(t clock) time.Time {
 			return at
 		}
 	}
-	for _, name := range []string{"resetsat", "resetat"} {
+	for _, name := range []string{"resetsat", "resetat", "retryat", "resettime"} {
 		if at := t.parse(ev.hinted(name)); at.After(t.now) {
 			return at
 		}
@@ -187,12 +201,35 @@ func (ev *evidence) googleDelay(t clock) time.Time {
 
 // emptyWindow is the latest reset of a window that has nothing left.
 func (ev *evidence) emptyWindow(t clock) time.Time {
-	var at time.Time
+	at := t.emptyPolicy(ev.hinted("ratelimit"))
 	for _, h := range ev.hints {
 		if h.value != "0" || !strings.Contains(h.name, "remaining") {
 			continue
 		}
 		at = latest(at, t.parse(ev.hinted(strings.Replace(h.name, "remaining", "reset", 1))))
+	}
+	return at
+}
+
+// emptyPolicy reads the header of the drafts on rate limits, which holds all
+// windows at once: "limit=100, remaining=0, reset=30" and, of later drafts,
+// "burst";r=7;t=3, "daily";r=0;t=600.
+func (t clock) emptyPolicy(s string) time.Time {
+	var at time.Time
+	left, reset := "", ""
+	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "remaining", "r":
+			left = value
+		case "reset", "t":
+			reset = value
+		default:
+			left, reset = "", ""
+		}
+		if left == "0" {
+			at = latest(at, t.later(reset, time.Second))
+		}
 	}
 	return at
 }

@@ -53,6 +53,12 @@ func (t clock) parse(s string) time.Time {
 	if d, rest := duration(lower(s)); d > 0 && rest == "" {
 		return t.now.Add(d)
 	}
+	if iso, ok := strings.CutPrefix(lower(s), "p"); ok {
+		days, clock, _ := strings.Cut(iso, "t")
+		if d, rest := duration(days + clock); d > 0 && rest == "" {
+			return t.now.Add(d) // "PT1M30S"
+		}
+	}
 	if at, err := http.ParseTime(s); err == nil {
 		return at
 	}
@@ -68,15 +74,24 @@ var units = map[string]time.Duration{
 	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour,
 	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 	"w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
+	"sekunde": time.Second, "sekunden": time.Second, "seconde": time.Second, "secondes": time.Second, "segundo": time.Second, "segundos": time.Second,
+	"minuten": time.Minute, "minuto": time.Minute, "minutos": time.Minute,
+	"stunde": time.Hour, "stunden": time.Hour, "heure": time.Hour, "heures": time.Hour, "hora": time.Hour, "horas": time.Hour,
+	"tag": 24 * time.Hour, "tage": 24 * time.Hour, "tagen": 24 * time.Hour, "jour": 24 * time.Hour, "jours": 24 * time.Hour, "dia": 24 * time.Hour, "dias": 24 * time.Hour,
+	"時間": time.Hour, "日": 24 * time.Hour,
 	"秒": time.Second, "秒钟": time.Second, "分": time.Minute, "分钟": time.Minute, "小时": time.Hour, "个小时": time.Hour, "天": 24 * time.Hour,
 }
 
-// duration reads "5h59m59.9s", "58 hours" or "5 days and 2 hours" at the
-// beginning of s, which is lower case, and returns what follows.
+// duration reads "5h59m59.9s", "58 hours", "5 days and 2 hours" or "an hour" at
+// the beginning of s, which is lower case, and returns what follows.
 func duration(s string) (sum time.Duration, rest string) {
 	rest = s
 	for {
-		v, r, ok := leadingNumber(strings.TrimLeft(rest, " ,"))
+		r := strings.TrimLeft(rest, " ,")
+		v, r, ok := leadingNumber(r)
+		if n := longestPrefix(r, ones); !ok && n > 0 && sum == 0 {
+			v, r, ok = 1, r[n:], true
+		}
 		if !ok {
 			return sum, rest
 		}
@@ -105,6 +120,31 @@ func duration(s string) (sum time.Duration, rest string) {
 	}
 }
 
+// ones are the words for one of a unit.
+var ones = []string{"a", "an", "one", "ein", "eine", "einer", "einem", "un", "una", "une", "um", "uma"}
+
+// clockSpan reads a span that is written as on a clock, "02:15:30", or with days
+// before it, "1.17:05:14".
+func clockSpan(s string) time.Duration {
+	r := &reader{s}
+	days, h := 0, r.digits(3)
+	if r.take(".") {
+		days, h = h, r.digits(2)
+	}
+	if h < 0 || !r.take(":") {
+		return 0
+	}
+	m := r.digits(2)
+	if m < 0 || m > 59 || !r.take(":") {
+		return 0
+	}
+	sec := r.digits(2)
+	if sec < 0 || sec > 59 {
+		return 0
+	}
+	return time.Duration(days)*24*time.Hour + time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(sec)*time.Second
+}
+
 // leadingNumber reads a decimal number.
 func leadingNumber(s string) (v float64, rest string, ok bool) {
 	end := 0
@@ -120,8 +160,10 @@ func leadingNumber(s string) (v float64, rest string, ok bool) {
 
 // markers are the words that a time follows. ways are what may stand between.
 var (
-	markers = []string{"again", "retry", "retrying", "reset", "resets", "renew", "renews", "wait", "access", "available", "until", "refreshes", "将在", "将于", "请在", "请等待"}
-	ways    = []string{"again", "in", "after", "at", "on", "by", "for", "about", "approximately", "another", "around", "is", "the", "next", "to", "from", "now"}
+	markers = []string{"again", "retry", "retrying", "reset", "resets", "renew", "renews", "wait", "access", "available", "until", "refreshes", "replenished",
+		"versuchen", "erneut", "warten", "nuevo", "espere", "reintente", "novamente", "essayez", "nouveau", "将在", "将于", "请在", "请等待"}
+	ways = []string{"again", "in", "after", "at", "on", "by", "for", "about", "approximately", "another", "around", "is", "the", "next", "to", "from", "now",
+		"sie", "es", "bitte", "en", "de", "dentro", "em", "dans"}
 )
 
 // beginsMarker are the first bytes of markers.
@@ -157,6 +199,25 @@ func (t clock) inText(s string) time.Time {
 			return at
 		}
 	}
+	return t.before(low)
+}
+
+// afters follow a span in languages that name it first: "30秒后重试".
+var afters = []string{"后", "之后", "以后", "後"}
+
+// before finds the first span that one of afters follows.
+func (t clock) before(low string) time.Time {
+	if !strings.Contains(low, "后") && !strings.Contains(low, "後") {
+		return time.Time{}
+	}
+	for i := 0; i < len(low); i++ {
+		if !isDigit(low[i]) || i > 0 && (isDigit(low[i-1]) || low[i-1] == '.') {
+			continue
+		}
+		if d, rest := duration(low[i:]); d > 0 && longestPrefix(strings.TrimLeft(rest, " "), afters) > 0 {
+			return t.now.Add(d)
+		}
+	}
 	return time.Time{}
 }
 
@@ -178,15 +239,21 @@ func longestPrefix(s string, words []string) int {
 // after reads the time behind a marker; s and low are the same text as written
 // and in lower case.
 func (t clock) after(s, low string) time.Time {
+	way := ""
 	for n := 0; n < 5; n++ {
 		low = strings.TrimLeft(low, " :=~(\"'")
 		skip := longestPrefix(low, ways)
 		if skip == 0 {
 			break
 		}
-		low = low[skip:]
+		way, low = low[:skip], low[skip:]
 	}
 	s = s[len(s)-len(low):]
+	if way == "in" || way == "after" {
+		if d := clockSpan(low); d > 0 {
+			return t.now.Add(d)
+		}
+	}
 	d, rest := duration(low)
 	if d > 0 {
 		return t.now.Add(d)
