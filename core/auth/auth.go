@@ -51,13 +51,14 @@ type Config struct {
 type Book struct {
 	c Config
 
-	mu      sync.Mutex
-	clients map[string]llm.Client
+	mu       sync.Mutex
+	clients  map[string]llm.Client
+	profiles map[string]failover.Profiles // of the providers that were asked for
 }
 
 // New makes a book.
 func New(c Config) *Book {
-	return &Book{c: c, clients: map[string]llm.Client{}}
+	return &Book{c: c, clients: map[string]llm.Client{}, profiles: map[string]failover.Profiles{}}
 }
 
 // EnvID is the id of the n-th key (from 0) of a provider in the environment.
@@ -76,7 +77,13 @@ type entry struct {
 
 // Profiles are those of a provider, in the order that the rules ask for: the
 // operator's order exactly; else the declared ones; else all that there are.
+// Their list is made once and shared; nobody may change it.
 func (b *Book) Profiles(_ context.Context, _, provider string) (failover.Profiles, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ps, made := b.profiles[provider]; made {
+		return ps, nil
+	}
 	ps := failover.Profiles{Known: b.c.Known(provider)}
 	if !ps.Known {
 		return ps, nil
@@ -88,6 +95,8 @@ func (b *Book) Profiles(_ context.Context, _, provider string) (failover.Profile
 		})
 	}
 	_, ps.Ordered = b.c.Order[provider]
+	ps.List = slices.Clip(ps.List) // what somebody appends is theirs
+	b.profiles[provider] = ps
 	return ps, nil
 }
 

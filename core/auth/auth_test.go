@@ -207,3 +207,21 @@ func TestNothingShowsASecret(t *testing.T) {
 		}
 	}
 }
+
+// A turn asks for the profiles of every provider of its chain before each
+// request.
+func TestProfilesAreMadeOnce(t *testing.T) {
+	var s shop
+	b := s.book(auth.Config{Keys: map[string][]core.Secret{"a": keys("one", "two")}})
+	first, err := b.Profiles(t.Context(), "main", "a")
+	if err != nil || len(first.List) != 2 {
+		t.Fatal(first, err)
+	}
+	again, err := b.Profiles(t.Context(), "other", "a")
+	if err != nil || &first.List[0] != &again.List[0] {
+		t.Error("the list was made again")
+	}
+	if more := append(first.List, failover.Profile{}); &more[0] == &again.List[0] {
+		t.Error("what one caller appends, another may see")
+	}
+}

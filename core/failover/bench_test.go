@@ -40,11 +40,11 @@ func BenchmarkRank(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("blocked=%v", blocked), func(b *testing.B) {
 			b.ReportAllocs()
-			var room []ranked
+			var room ranking
 			for b.Loop() {
 				chain := policy.Chain(plan.Chain[0], FromDefault)
 				for i, r := range chain {
-					room = rank(room, sets[i], w.states, r.Model, "", w.now, nil)
+					room.rank(sets[i], w.states, r.Model, "", w.now, nil)
 				}
 			}
 		})

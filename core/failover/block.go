@@ -225,36 +225,58 @@ const (
 	permanent
 )
 
+// overlooker tells that a window of a profile counts for nothing. key is that of
+// State.Models for a cooldown.
+type overlooker func(profile, key string, w Window) bool
+
 // Blocked is what holds the profile in state s for model at now.
 func (s State) Blocked(model string, now time.Time) Block {
-	return s.blocked(model, now, nil)
+	b := unblocked
+	s.blocked(&b, "", model, now, nil)
+	return b
 }
 
-// blocked is Blocked without the windows that pass tells to overlook.
-func (s *State) blocked(model string, now time.Time, overlook func(key string, w Window) bool) Block {
-	b := Block{rateOnly: true}
+// booked reports whether any failure is remembered.
+func (s *State) booked() bool {
+	return len(s.Models) > 0 || !s.Auth.Until.IsZero() || !s.Billing.Until.IsZero() || !s.Permanent.Until.IsZero()
+}
+
+// blocked reports whether anything holds the profile, without its windows that
+// are overlooked, and makes b that. Else it leaves b as it is.
+func (s *State) blocked(b *Block, profile, model string, now time.Time, overlook overlooker) bool {
+	var last *Window
+	worst, rateOnly := free, true
 	add := func(key string, w *Window, c class) {
-		if !now.Before(w.Until) || overlook != nil && overlook(key, *w) {
+		if overlook != nil && overlook(profile, key, *w) {
 			return
 		}
-		if w.Until.After(b.Until) {
-			b.Reason, b.Since, b.Until = w.Reason, w.Since, w.Until
+		if last == nil || w.Until.After(last.Until) {
+			last = w
 		}
-		b.class = max(b.class, c)
-		if key != model || w.Reason != llm.RateLimit {
-			b.rateOnly = false
+		worst = max(worst, c)
+		rateOnly = rateOnly && key == model && w.Reason == llm.RateLimit
+	}
+	if s.Auth.Live(now) {
+		add("auth", &s.Auth, transient)
+	}
+	if s.Billing.Live(now) {
+		add("billing", &s.Billing, billing)
+	}
+	if s.Permanent.Live(now) {
+		add("permanent", &s.Permanent, permanent)
+	}
+	own, found := s.Models[model]
+	if model != AllModels && (!found || len(s.Models) > 1) { // else there is none for all
+		if every := s.Models[AllModels]; every.Live(now) {
+			add(AllModels, &every, transient)
 		}
 	}
-	add("auth", &s.Auth, transient)
-	add("billing", &s.Billing, billing)
-	add("permanent", &s.Permanent, permanent)
-	if len(s.Models) > 0 {
-		if w, ok := s.Models[AllModels]; ok {
-			add(AllModels, &w, transient)
-		}
-		if w, ok := s.Models[model]; ok && model != AllModels {
-			add(model, &w, transient)
-		}
+	if own.Live(now) {
+		add(model, &own, transient)
 	}
-	return b
+	if last == nil {
+		return false
+	}
+	*b = Block{last.Reason, last.Since, last.Until, worst, rateOnly}
+	return true
 }

@@ -24,8 +24,7 @@ func (r *Run) pick(v View) (*flight, *Attempt) {
 	if r.asked > 0 && r.keep == "" && !r.rotate {
 		return nil, nil
 	}
-	list := rank(r.room, ps, v.States, ref.Model, r.pin(ref.Provider), v.Now, r.overlook)
-	r.room = list
+	list := r.room.rank(ps, v.States, ref.Model, r.pin(ref.Provider), v.Now, r.overlooks())
 	if p, ok := r.usable(ps, list, ref); ok {
 		return r.fly(p, false, nil), nil
 	}
@@ -58,14 +57,22 @@ func (r *Run) pin(provider string) string {
 	return r.plan.Pins[provider]
 }
 
-// overlook tells which windows do not block in this pass: overloads after an
-// overloaded pass, and from the one transient pass on those that this turn set
-// itself. (A retry that its own first pass could refuse would be none.)
+// overlooks tells which windows do not block in this pass; none in the first.
+func (r *Run) overlooks() overlooker {
+	if r.kind == firstPass {
+		return nil
+	}
+	return r.overlook
+}
+
+// overlook: overloads do not block after an overloaded pass, and from the one
+// transient pass on what this turn set itself does not. (A retry that its own
+// first pass could refuse would be none.)
 func (r *Run) overlook(profile, key string, w Window) bool {
 	if r.kind == overloadPass && w.Reason == llm.Overloaded {
 		return true
 	}
-	if r.kind == firstPass || !r.transientUsed {
+	if !r.transientUsed {
 		return false
 	}
 	since, ok := r.own[ownKey{profile, key}]

@@ -80,10 +80,13 @@ func (p Policy) jobChain(requested llm.Ref) []llm.Ref {
 }
 
 func unique(first llm.Ref, rest []llm.Ref, last ...llm.Ref) []llm.Ref {
-	chain := []llm.Ref{first}
-	for _, r := range slices.Concat(rest, last) {
-		if r != (llm.Ref{}) && !slices.Contains(chain, r) {
-			chain = append(chain, r)
+	chain := make([]llm.Ref, 1, 1+len(rest)+len(last))
+	chain[0] = first
+	for _, list := range [...][]llm.Ref{rest, last} {
+		for _, r := range list {
+			if r != (llm.Ref{}) && !slices.Contains(chain, r) {
+				chain = append(chain, r)
+			}
 		}
 	}
 	return chain

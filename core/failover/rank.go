@@ -1,8 +1,8 @@
 package failover
 
 import (
-	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -55,89 +55,135 @@ type Profiles struct {
 // ranked is a profile with what holds it.
 type ranked struct {
 	*Profile
-	block Block
+	block *Block // never nil
 }
+
+// unblocked is the block of every free profile. Nobody writes to it.
+var unblocked = Block{rateOnly: true}
 
 // place is where a profile stands in an order: what the comparison looks at,
 // and nothing else, since a turn ranks every profile of its chain.
 type place struct {
-	i           int // in the list
-	held        bool
-	other       bool // not the pinned one
-	kind        int8 // of the credential, less is better
-	expired     bool
-	last, until int64 // when it was used last, and when it is free again
+	until int64 // when it is free again; isFree for one that is
+	class uint8 // less is better: the pinned one if it is free, then by credential
+	last  int64 // when it was used last
 }
 
-func (a place) compare(b place) int {
+// isFree is before the end of any block.
+const isFree = math.MinInt64
+
+// The bits of place.class, the first one counting most; below them is the rank
+// of the credential's type.
+const (
+	notPinned = 1 << 3
+	ofType    = 1 << 1
+	expired   = 1 << 0
+)
+
+func (a *place) before(b *place) bool {
 	switch {
-	case a.held != b.held:
-		return compareBool(a.held, b.held)
-	case !a.held && a.other != b.other:
-		return compareBool(a.other, b.other)
-	case a.held && a.until != b.until:
-		return cmp.Compare(a.until, b.until)
+	case a.until != b.until:
+		return a.until < b.until
+	case a.class != b.class:
+		return a.class < b.class
 	}
-	return a.inTurn(b)
+	return a.last < b.last
 }
 
-// inTurn compares without regard to blocks and pins.
-func (a place) inTurn(b place) int {
-	switch {
-	case a.kind != b.kind:
-		return cmp.Compare(a.kind, b.kind)
-	case a.expired != b.expired:
-		return compareBool(a.expired, b.expired)
-	case a.last != b.last:
-		return cmp.Compare(a.last, b.last)
+// standing is the place of a profile that is free and was used last at last.
+func (p *Profile) standing(last time.Time) place {
+	at := place{until: isFree, class: uint8(p.Type.rank()) * ofType}
+	if p.Expired {
+		at.class |= expired
 	}
-	return cmp.Compare(a.i, b.i)
-}
-
-// place is the standing of the i-th profile in state s.
-func (ps Profiles) place(i int, s *State) place {
-	if ps.Ordered {
-		return place{i: i}
-	}
-	p := &ps.List[i]
-	at := place{i: i, kind: int8(p.Type.rank()), expired: p.Expired}
-	if !s.LastUsed.IsZero() {
-		at.last = s.LastUsed.UnixNano()
+	if !last.IsZero() {
+		at.last = last.UnixNano()
 	}
 	return at
 }
 
-// rank orders profiles for model: free ones first, in the operator's order or
-// in turns, the pinned one before all; then blocked ones, soonest first. The
-// list is built in room, which may be nil.
-func rank(room []ranked, ps Profiles, states map[string]State, model, pin string, now time.Time, overlook func(profile, key string, w Window) bool) []ranked {
-	var places [32]place // most lists are short enough for the stack
-	var held [32]Block
-	order, blocks := places[:0], held[:]
-	if len(ps.List) > len(held) {
-		blocks = make([]Block, len(ps.List))
+// sorted are the indexes of places in their order, made in room; those with
+// the same place stay as they are. Lists are short, and many are in order
+// already or in the reverse of it.
+func sorted(room []int32, places []place) []int32 {
+	order := room[:0]
+	for i := range places {
+		at := &places[i]
+		low, high := 0, len(order)
+		switch {
+		case high == 0 || !at.before(&places[order[high-1]]):
+			low = high
+		case at.before(&places[order[0]]):
+			high = 0
+		}
+		for low < high {
+			if mid := (low + high) / 2; at.before(&places[order[mid]]) {
+				high = mid
+			} else {
+				low = mid + 1
+			}
+		}
+		order = append(order, 0)
+		copy(order[low+1:], order[low:])
+		order[low] = int32(i)
 	}
+	return order
+}
+
+// short is the length of most lists of profiles: what is made of one of them
+// finds room on the stack.
+const short = 32
+
+// ranking is the room in which profiles are ranked. It is used again for one
+// candidate after the other; the zero value is ready.
+type ranking struct {
+	list   []ranked
+	blocks []Block
+}
+
+// rank orders profiles for model: free ones first, in the operator's order or
+// in turns, the pinned one before all; then blocked ones, soonest first. What it
+// returns is good until it is called again. overlook tells which windows count
+// for nothing; nil is none.
+func (k *ranking) rank(ps Profiles, states map[string]State, model, pin string, now time.Time, overlook overlooker) []ranked {
+	var onStack [short]place
+	var blocks [short]*Block
+	places, held := onStack[:0], blocks[:0]
+	k.blocks = k.blocks[:0]
 	for i := range ps.List {
 		p := &ps.List[i]
 		s := states[p.ID]
-		var o func(string, Window) bool
-		if overlook != nil {
-			o = func(key string, w Window) bool { return overlook(p.ID, key, w) }
+		at := place{until: isFree}
+		if !ps.Ordered {
+			at = p.standing(s.LastUsed)
 		}
-		blocks[i] = s.blocked(model, now, o)
-		at := ps.place(i, &s)
-		at.other = p.ID != pin
-		if blocks[i].Live() {
-			at.held, at.until = true, blocks[i].Until.UnixNano()
+		block := &unblocked
+		if s.booked() {
+			if b := k.slot(len(ps.List)); s.blocked(b, p.ID, model, now, overlook) {
+				k.blocks = k.blocks[:len(k.blocks)+1]
+				block, at.until = b, b.Until.UnixNano()
+			}
 		}
-		order = append(order, at)
+		if block == &unblocked && p.ID != pin {
+			at.class |= notPinned
+		}
+		places, held = append(places, at), append(held, block)
 	}
-	slices.SortFunc(order, place.compare)
-	list := slices.Grow(room[:0], len(order))
-	for _, at := range order {
-		list = append(list, ranked{&ps.List[at.i], blocks[at.i]})
+	var indexes [short]int32
+	k.list = slices.Grow(k.list[:0], len(places))
+	for _, i := range sorted(indexes[:0], places) {
+		k.list = append(k.list, ranked{&ps.List[i], held[i]})
 	}
-	return list
+	return k.list
+}
+
+// slot is where the next block of at most n can be kept until rank is called
+// again.
+func (k *ranking) slot(n int) *Block {
+	if len(k.blocks) == 0 {
+		k.blocks = slices.Grow(k.blocks, n) // and not later, which would move them
+	}
+	return &k.blocks[:len(k.blocks)+1][len(k.blocks)]
 }
 
 // inTurn is the order of the profiles without regard to blocks and pins.
@@ -145,15 +191,13 @@ func inTurn(ps Profiles, states map[string]State) []Profile {
 	if ps.Ordered {
 		return ps.List
 	}
-	order := make([]place, len(ps.List))
+	places := make([]place, len(ps.List))
 	for i := range ps.List {
-		s := states[ps.List[i].ID]
-		order[i] = ps.place(i, &s)
+		places[i] = ps.List[i].standing(states[ps.List[i].ID].LastUsed)
 	}
-	slices.SortFunc(order, place.inTurn)
-	list := make([]Profile, len(order))
-	for n, at := range order {
-		list[n] = ps.List[at.i]
+	list := make([]Profile, 0, len(places))
+	for _, i := range sorted(nil, places) {
+		list = append(list, ps.List[i])
 	}
 	return list
 }
@@ -178,15 +222,6 @@ func mayPin(ps Profiles, states map[string]State, model, profile string, now tim
 	return true
 }
 
-func compareBool(a, b bool) int { return boolInt(a) - boolInt(b) }
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Ranked is a profile with what blocks it.
 type Ranked struct {
 	Profile Profile
@@ -197,8 +232,8 @@ type Ranked struct {
 // for the model.
 func (ps Profiles) Ranked(states map[string]State, model string, now time.Time) []Ranked {
 	var list []Ranked
-	for _, r := range rank(nil, ps, states, model, "", now, nil) {
-		list = append(list, Ranked{*r.Profile, r.block})
+	for _, r := range new(ranking).rank(ps, states, model, "", now, nil) {
+		list = append(list, Ranked{*r.Profile, *r.block})
 	}
 	return list
 }

@@ -95,7 +95,7 @@ type Run struct {
 
 	// Of the turn.
 	flight        *flight
-	room          []ranked // for the ranking of one candidate after the other
+	room          ranking // of one candidate after the other
 	lastAsked     map[llm.Ref]string
 	own           map[ownKey]time.Time // windows this turn's own transient failures set
 	overloads     int

@@ -25,7 +25,9 @@ type Window struct {
 }
 
 // Live reports whether the window blocks at now.
-func (w Window) Live(now time.Time) bool { return now.Before(w.Until) }
+func (w Window) Live(now time.Time) bool {
+	return !w.Until.IsZero() && now.Before(w.Until) // most never blocked, which takes no comparison
+}
 
 // State is what is remembered about one profile of one agent. The zero value
 // is a profile that was never used. Values are replaced, never changed in
