@@ -265,7 +265,8 @@ func normalCode(s string) string {
 	if clean {
 		return s
 	}
-	b := make([]byte, 0, len(s))
+	var onStack [64]byte
+	b := onStack[:0]
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case 'A' <= c && c <= 'Z':

@@ -47,6 +47,15 @@ func fieldsOf(rows map[field]string) map[string]field {
 	return m
 }
 
+// fieldLengths has a bit for the length of each of the fields that begin with a
+// byte. What stands beside the failure is passed by without a look into the map.
+var fieldLengths = func() (t [256]uint64) {
+	for name := range fields {
+		t[name[0]] |= 1 << len(name)
+	}
+	return
+}()
+
 // fieldOf knows a key however it is written: retryDelay, retry_delay,
 // Retry-Delay.
 func fieldOf(key string) field {
@@ -66,8 +75,10 @@ func fieldOf(key string) field {
 		buf[n] = c
 		n++
 	}
-	if f, ok := fields[string(buf[:n])]; ok {
-		return f
+	if n > 0 && fieldLengths[buf[0]]&(1<<n) != 0 {
+		if f, ok := fields[string(buf[:n])]; ok {
+			return f
+		}
 	}
 	if strings.Contains(string(buf[:n]), "error") || strings.HasSuffix(string(buf[:n]), "exception") {
 		return fieldInto

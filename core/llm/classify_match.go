@@ -51,10 +51,23 @@ type word struct {
 	text string // as written
 }
 
-type phraseIndex map[hash][]*phrase
+// phraseIndex finds the phrases that begin with a word.
+type phraseIndex struct {
+	byFirst map[hash][]*phrase
+	// may is set for the last bits of the hashes in byFirst: most words of a text
+	// begin no phrase, and are passed by without a look into the map.
+	may [1 << 12]bool
+}
 
-var phrases = sync.OnceValue(func() phraseIndex {
-	x := make(phraseIndex, 1024)
+func (x *phraseIndex) from(h hash) []*phrase {
+	if !x.may[h%hash(len(x.may))] {
+		return nil
+	}
+	return x.byFirst[h]
+}
+
+var phrases = sync.OnceValue(func() *phraseIndex {
+	x := &phraseIndex{byFirst: make(map[hash][]*phrase, 1024)}
 	for _, row := range wordTable {
 		for line := range strings.Lines(row.phrases) {
 			if line = strings.TrimSpace(line); line != "" {
@@ -68,7 +81,7 @@ var phrases = sync.OnceValue(func() phraseIndex {
 // add compiles one line: words with "|" between alternatives, "#" for any
 // number, a "*" at the end of a word for any ending, ".." for up to two and
 // "..." for up to six words between.
-func (x phraseIndex) add(line string, sig signal, only family) {
+func (x *phraseIndex) add(line string, sig signal, only family) {
 	p := &phrase{text: line, sig: sig, only: only}
 	fields := strings.Fields(line)
 	gap := 0
@@ -94,7 +107,9 @@ func (x phraseIndex) add(line string, sig signal, only family) {
 		p.rest = append(p.rest, st)
 	}
 	for first := range strings.SplitSeq(fields[0], "|") {
-		x[hashOf(first)] = append(x[hashOf(first)], p)
+		h := hashOf(first)
+		x.byFirst[h] = append(x.byFirst[h], p)
+		x.may[h%hash(len(x.may))] = true
 	}
 }
 
@@ -102,38 +117,41 @@ func (x phraseIndex) add(line string, sig signal, only family) {
 // words.
 func (p *phrase) matches(words []word) bool {
 	for i := range p.rest {
-		st := &p.rest[i]
-		found := false
-		for skipped := 0; skipped <= st.gap && skipped < len(words); skipped++ {
-			w := &words[skipped]
-			if w.hash == endOfSentence {
-				break
-			}
-			if st.accepts(w) {
-				words, found = words[skipped+1:], true
-				break
-			}
-		}
-		if !found {
+		n := p.rest[i].find(words)
+		if n < 0 {
 			return false
 		}
+		words = words[n+1:]
 	}
 	return true
 }
 
-func (st *step) accepts(w *word) bool {
-	for _, h := range st.words {
-		if w.hash == h {
-			return true
+// find is the place of the first of words that is this word of a phrase, or -1
+// if none in reach is.
+func (st *step) find(words []word) int {
+	for n := range words[:min(len(words), st.gap+1)] {
+		w := &words[n]
+		if w.hash == endOfSentence {
+			break
+		}
+		for _, h := range st.words {
+			if w.hash == h {
+				return n
+			}
+		}
+		if st.words == nil && st.accepts(w.text) {
+			return n
 		}
 	}
-	switch {
-	case st.number:
-		return isDigit(w.text[0])
-	case st.starts != "":
-		return len(w.text) >= len(st.starts) && strings.EqualFold(w.text[:len(st.starts)], st.starts)
+	return -1
+}
+
+// accepts is for what a phrase does not name in full.
+func (st *step) accepts(word string) bool {
+	if st.number {
+		return isDigit(word[0])
 	}
-	return false
+	return beginsWith(word, st.starts)
 }
 
 // match sets the signals of all phrases in words. An advertisement ends the
@@ -142,7 +160,7 @@ func (ev *evidence) match(words []word) {
 	x := phrases()
 	for i := 0; i < len(words); i++ {
 	next:
-		for _, p := range x[words[i].hash] {
+		for _, p := range x.from(words[i].hash) {
 			if p.only != "" && p.only != ev.family || p.sig != sigAdvert && ev.has(p.sig) {
 				continue
 			}
@@ -168,6 +186,8 @@ const (
 	charEnd    // ends a sentence when white space follows
 	charQuote  // opens and closes a quotation
 	charSecret // can be part of a credential
+	charURLEnd
+	charValueEnd // ends what is set to a name
 )
 
 var charClass, smallLetter = func() (class, small [256]uint8) {
@@ -191,6 +211,12 @@ var charClass, smallLetter = func() (class, small [256]uint8) {
 	for _, c := range "\"'`" {
 		class[c] = charQuote
 	}
+	for _, c := range " \t\n\"'`<>)|" {
+		class[c] |= charURLEnd
+	}
+	for _, c := range " \t\r\n\"'&,;)}]<>" {
+		class[c] |= charValueEnd
+	}
 	return
 }()
 
@@ -209,8 +235,14 @@ func lower(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	b.WriteString(s[:i])
-	for ; i < len(s); i++ {
-		b.WriteByte(smallLetter[s[i]])
+	for i < len(s) {
+		var piece [64]byte
+		n := copy(piece[:], s[i:])
+		for j := range piece[:n] {
+			piece[j] = smallLetter[piece[j]]
+		}
+		b.Write(piece[:n])
+		i += n
 	}
 	return b.String()
 }
@@ -252,7 +284,7 @@ func (ev *evidence) cut(s string, depth int) (words []word, chinese bool) {
 		case s[i] == '\n', class&charEnd != 0 && (i+1 == len(s) || s[i+1] <= ' ' || s[i] == ';'):
 			out = append(out, word{})
 			i++
-		case class == charQuote && opensQuote(s, i) && len(out) > 0 && quotesInput(out[len(out)-1].text):
+		case class&charQuote != 0 && opensQuote(s, i) && len(out) > 0 && quotesInput(out[len(out)-1].text):
 			i = quoteEnd(s, i)
 		default:
 			chinese = chinese || s[i] >= firstChinese
@@ -267,24 +299,24 @@ func (ev *evidence) cut(s string, depth int) (words []word, chinese bool) {
 // its decimal point and its thousands separators.
 func nextWord(s string, i int) (hash, int) {
 	h := hashStart
-	for i < len(s) {
-		c := s[i]
-		if charClass[c]&(charLetter|charDigit) == 0 {
-			if c != '.' && c != ',' || i == 0 || i+1 == len(s) || !isDigit(s[i-1]) || !isDigit(s[i+1]) {
-				break
-			}
+	for {
+		for i < len(s) && charClass[s[i]]&(charLetter|charDigit) != 0 {
+			h = (h ^ hash(smallLetter[s[i]])) * hashPrime
+			i++
 		}
-		h = (h ^ hash(smallLetter[c])) * hashPrime
+		if i+1 >= len(s) || s[i] != '.' && s[i] != ',' || i == 0 || !isDigit(s[i-1]) || !isDigit(s[i+1]) {
+			return h, i
+		}
+		h = (h ^ hash(s[i])) * hashPrime
 		i++
 	}
-	return h, i
 }
 
 func urlEnd(s string, i int) int {
-	if end := strings.IndexAny(s[i:], " \t\n\"'`<>)|"); end >= 0 {
-		return i + end
+	for i < len(s) && charClass[s[i]]&charURLEnd == 0 {
+		i++
 	}
-	return len(s)
+	return i
 }
 
 // opensQuote reports whether the quotation mark at i does not close one.

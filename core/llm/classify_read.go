@@ -11,6 +11,7 @@ import (
 // weighed.
 type evidence struct {
 	family family
+	codes  map[string]Reason  // the vendorCodes of the family
 	seen   uint64             // a bit for each signal
 	why    [numSignals]string // the phrase or code that set it first
 
@@ -37,6 +38,7 @@ var spare = sync.Pool{New: func() any { return new(evidence) }}
 func newEvidence(provider string) *evidence {
 	ev := spare.Get().(*evidence)
 	ev.family = familyOf(provider)
+	ev.codes = vendorCodes[ev.family]
 	return ev
 }
 
@@ -56,12 +58,11 @@ func (ev *evidence) free() {
 func (ev *evidence) has(s signal) bool { return ev.seen&(1<<s) != 0 }
 
 func (ev *evidence) any(sigs ...signal) bool {
+	asked := uint64(0)
 	for _, s := range sigs {
-		if ev.has(s) {
-			return true
-		}
+		asked |= 1 << s
 	}
-	return false
+	return ev.seen&asked != 0
 }
 
 func (ev *evidence) set(s signal, why string) {
@@ -179,7 +180,7 @@ func (ev *evidence) knownCode(s string) bool {
 	case "", "error", "none", "null":
 		return true
 	}
-	if r, ok := vendorCodes[ev.family][c]; ok {
+	if r, ok := ev.codes[c]; ok {
 		if codeOrder[r] > codeOrder[ev.vendor] {
 			ev.vendor, ev.vendorCode = r, c
 		}
@@ -224,7 +225,7 @@ func (ev *evidence) number(s string, start, end int, words []word, depth int) {
 	}
 	bracketed := start > 0 && end < len(s) && (s[start-1] == '[' && s[end] == ']' || s[start-1] == '(' && s[end] == ')')
 	if bracketed && (len(n) == 4 || len(n) == 5) {
-		if _, ok := vendorCodes[ev.family][n]; ok {
+		if _, ok := ev.codes[n]; ok {
 			ev.knownCode(n)
 		}
 	}

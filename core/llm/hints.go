@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -28,22 +29,58 @@ func (ev *evidence) hint(key, value string, header bool) {
 	if header && !tellsTime(key) {
 		return
 	}
-	key = lower(key)
+	if small, ok := timeHeaders[key]; ok {
+		key = small
+	} else {
+		key = lower(key)
+	}
 	if !header {
 		key = strings.ReplaceAll(strings.ReplaceAll(key, "_", ""), "-", "")
 	}
 	ev.hints = append(ev.hints, hint{key, value})
 }
 
+// timeHeaders are the headers that most answers with a limit have, as net/http
+// writes them, in lower case.
+var timeHeaders = func() map[string]string {
+	m := map[string]string{}
+	for _, name := range []string{"retry-after", "retry-after-ms", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset",
+		"anthropic-ratelimit-unified-status", "anthropic-ratelimit-unified-reset", "anthropic-ratelimit-unified-representative-claim"} {
+		m[http.CanonicalHeaderKey(name)] = name
+	}
+	for _, what := range []string{"limit", "remaining", "reset"} {
+		for _, of := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
+			for _, name := range []string{"x-ratelimit-" + what + "-" + of, "anthropic-ratelimit-" + of + "-" + what} {
+				m[http.CanonicalHeaderKey(name)] = name
+			}
+		}
+	}
+	return m
+}()
+
 // timePrefixes begin the names of headers that belong to a limit.
 var timePrefixes = []string{
 	"retry-after", "x-ratelimit", "ratelimit", "anthropic-ratelimit-", "x-codex-", "x-rate-limit-", "x-retry-after", "x-ms-retry-after",
 }
 
+// beginsWith reports whether s begins with prefix, which is in lower case,
+// however s is written.
+func beginsWith(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if smallLetter[s[i]] != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // tellsTime reports whether a header belongs to a limit.
 func tellsTime(name string) bool {
 	for _, p := range timePrefixes {
-		if len(name) >= len(p) && strings.EqualFold(name[:len(p)], p) {
+		if beginsWith(name, p) {
 			return true
 		}
 	}

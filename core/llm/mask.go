@@ -17,10 +17,10 @@ var secretPrefixes = []string{
 	"glpat-", "AKIA", "ASIA", "xai-", "nvapi-", "pplx-", "r8_", "sess-", "fw_", "key-", "csk-", "tgp_",
 }
 
-// secretFirst are the first bytes of secretPrefixes.
-var secretFirst = func() (t [256]bool) {
+// secretsFrom are the secretPrefixes by their first byte.
+var secretsFrom = func() (t [256][]string) {
 	for _, p := range secretPrefixes {
-		t[p[0]] = true
+		t[p[0]] = append(t[p[0]], p)
 	}
 	return
 }()
@@ -30,6 +30,9 @@ var secretNames = []string{
 	"key", "api_key", "apikey", "api-key", "x-api-key", "x-goog-api-key", "token", "access_token", "refresh_token", "id_token", "auth", "secret", "client_secret",
 	"password", "passwd", "authorization", "signature", "sig", "credential", "x-amz-signature", "x-amz-security-token",
 }
+
+// headingNames are those of secretNames that are more than one word.
+var headingNames = slices.DeleteFunc(slices.Clone(secretNames), func(n string) bool { return !strings.ContainsAny(n, "-_") })
 
 // Mask is s with everything that has the shape of a credential replaced, and
 // with the queries and user names of URLs cut off. It may replace too much, and
@@ -56,7 +59,7 @@ func Mask(s string) string {
 			i++
 		}
 		switch word := s[start:i]; {
-		case strings.HasPrefix(s[i:], "://"):
+		case i < len(s) && s[i] == ':' && strings.HasPrefix(s[i:], "://"):
 			end := urlEnd(s, i)
 			if from, to, with := maskURL(s[start:end]); with != "" || from != to {
 				put(start+from, start+to, with)
@@ -66,7 +69,7 @@ func Mask(s string) string {
 			put(start, i, masked)
 			bearer = false
 		default:
-			bearer = len(word) < 7 && (strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic"))
+			bearer = len(word) == len("bearer") && strings.EqualFold(word, "bearer") || len(word) == len("basic") && strings.EqualFold(word, "basic")
 			if eq := assignment(s, start, i); eq > 0 {
 				end := valueEnd(s, eq)
 				if end > eq && !strings.HasPrefix(lower(s[eq:end]), "bearer") {
@@ -88,15 +91,13 @@ func isSecret(w string) bool {
 	if len(w) < 7 {
 		return false
 	}
-	if secretFirst[w[0]] {
-		for _, p := range secretPrefixes {
-			if strings.HasPrefix(w, p) {
-				return len(w) >= 16 || strings.IndexByte(w, '*') > 0 || p == "sk-" || p == "xox"
-			}
+	for _, p := range secretsFrom[w[0]] {
+		if strings.HasPrefix(w, p) {
+			return len(w) >= 16 || strings.IndexByte(w, '*') > 0 || p == "sk-" || p == "xox"
 		}
 	}
 	if len(w) < 32 {
-		return strings.Contains(w, "***")
+		return strings.IndexByte(w, '*') >= 0 && strings.Contains(w, "***")
 	}
 	path := w[0] == '/' || strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") || strings.HasPrefix(w, "~/")
 	for part := range strings.SplitSeq(w, "/") {
@@ -159,14 +160,19 @@ func mixed(w string) bool {
 	return digits > 0 && (hex && upper+small > 0 || digits > 1 && upper > 1 && small > 1)
 }
 
+// hookRoads lead to URLs that are credentials themselves.
+var hookRoads = []string{"/webhooks/", "/interactions/", "hooks.slack.com/services/", "hooks.slack.com/commands/", "hooks.slack.com/actions/"}
+
 // maskURL says what of a URL is cut: its query and what stands before "@".
 func maskURL(u string) (from, to int, with string) {
 	at := strings.IndexByte(u, '@')
 	query := strings.IndexAny(u, "?#")
 	hook := -1
-	for _, road := range []string{"/webhooks/", "/interactions/", "hooks.slack.com/services/", "hooks.slack.com/commands/", "hooks.slack.com/actions/"} {
-		if hook = strings.Index(u, road); hook >= 0 {
-			break
+	if strings.Contains(u, "hooks") || strings.Contains(u, "/interactions/") {
+		for _, road := range hookRoads {
+			if hook = strings.Index(u, road); hook >= 0 {
+				break
+			}
 		}
 	}
 	switch {
@@ -205,45 +211,58 @@ func assignment(s string, start, end int) int {
 		value++
 	}
 	if s[i] == ':' && !quote {
-		if headed(name, s[value:valueEnd(s, value)]) {
+		if headed(name, s[value:]) {
 			return value
 		}
 		return 0
 	}
 	for _, n := range secretNames {
-		if name == n || strings.HasSuffix(name, "_"+n) || strings.HasSuffix(name, "."+n) {
+		if at := endsIn(name, n); at == 0 || at > 0 && (name[at-1] == '_' || name[at-1] == '.') {
 			return value
 		}
 	}
 	return 0
 }
 
-// headed reports whether "name: value" gives a credential away. Sentences have
-// colons, too ("invalid_auth: copy the token", "the key: please check it"), so
-// only names of two words count, and values that no sentence goes on with; a
-// password may be any word.
-func headed(name, value string) bool {
-	if name == "password" || name == "passwd" {
-		return true
+// endsIn is where the end of name begins that is n, else -1.
+func endsIn(name, n string) int {
+	if at := len(name) - len(n); at >= 0 && name[at:] == n {
+		return at
 	}
-	for _, n := range secretNames {
-		if strings.ContainsAny(n, "-_") && (name == n || strings.HasSuffix(name, "_"+n)) || name == n && n == "authorization" {
-			return hasPrefix(value, secretPrefixes) || len(value) >= 8 && strings.ContainsAny(value, "0123456789")
+	return -1
+}
+
+// headed reports whether "name: value", with something behind it, gives a
+// credential away. Sentences have colons, too ("invalid_auth: copy the token",
+// "the key: please check it"), so only names of two words count, and values that
+// no sentence goes on with; a password may be any word.
+func headed(name, rest string) bool {
+	switch name {
+	case "password", "passwd":
+		return true
+	case "authorization":
+		return looksSecret(rest[:valueEnd(rest, 0)])
+	}
+	for _, n := range headingNames {
+		if at := endsIn(name, n); at == 0 || at > 0 && name[at-1] == '_' {
+			return looksSecret(rest[:valueEnd(rest, 0)])
 		}
 	}
 	return false
 }
 
-func hasPrefix(s string, prefixes []string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+// looksSecret reports whether a value is none that a sentence goes on with.
+func looksSecret(value string) bool {
+	return slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.HasPrefix(value, p) }) ||
+		len(value) >= 8 && strings.ContainsAny(value, "0123456789")
 }
 
 // valueEnd is where a value ends.
 func valueEnd(s string, i int) int {
-	if end := strings.IndexAny(s[i:], " \t\r\n\"'&,;)}]<>"); end >= 0 {
-		return i + end
+	for i < len(s) && charClass[s[i]]&charValueEnd == 0 {
+		i++
 	}
-	return len(s)
+	return i
 }
 
 // maxDetail is the most of a provider's sentence that is kept, in runes.
