@@ -204,11 +204,14 @@ func (r *run) lost(i wireInteraction, err error) {
 }
 
 // carryOut runs a command or a press. Nothing is run when Discord does not take
-// the first response: then somebody else has it, or its user gave up.
+// the first response: then somebody else has it, or its user gave up. After
+// that response the user waits, also when the account ends meanwhile.
 func (r *run) carryOut(ctx context.Context, i wireInteraction, call core.Invocation, first object, do func(context.Context) (core.Reply, error)) {
 	if !r.respond(ctx, i, first) {
 		return
 	}
+	ctx, leave := core.Linger(ctx, core.Farewell)
+	defer leave()
 	limited, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
 	reply, err := do(limited)

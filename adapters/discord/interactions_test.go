@@ -288,3 +288,23 @@ func TestRegistrationThatIsRefused(t *testing.T) {
 	h.await("warning", func() bool { return strings.Contains(h.log.String(), "did not take the commands") })
 	h.answered(h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "help"}))
 }
+
+// Whoever waits for a command gets its answer, also when the account ends
+// meanwhile.
+func TestAnswerToACommandAmidTheEnd(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.guests.command = func(core.Invocation) (core.Reply, error) {
+		h.stop()
+		h.await("end of the connection", func() bool { return h.fake.Connected() == 0 })
+		return core.Reply{Text: "This thread now uses **a/m1**."}, nil
+	}
+	id := h.fake.Interact(discordtest.Interaction{Channel: "100", User: "700", Command: "model"})
+	if err := <-h.ended; err != nil {
+		t.Fatal(err)
+	}
+	h.ended <- nil // for the end of the test
+	if a := h.fake.Answer(id); a.Content != "This thread now uses **a/m1**." {
+		t.Errorf("answered with %+v", a)
+	}
+}

@@ -160,3 +160,21 @@ func TestLongReplyComesInParts(t *testing.T) {
 		t.Errorf("%d lines came", lines)
 	}
 }
+
+// Whoever waits for a command gets its answer, also when the account ends
+// meanwhile.
+func TestAnswerToACommandAmidTheEnd(t *testing.T) {
+	r := answering(t, core.Reply{Text: "This thread now uses **a/m1**."}, nil)
+	r.bot.meanwhile = func() {
+		r.cancel()
+		r.wait("the end of the socket", func() bool { return r.slack.Connected() == 0 })
+	}
+	r.slack.Slash(slacktest.Channel, slacktest.User, "/model", "a/m1")
+	if err := <-r.run; err != nil {
+		t.Fatal(err)
+	}
+	r.run <- nil // for the end of the test
+	if n := len(r.slack.Responses()); n != 1 {
+		t.Errorf("%d responses", n)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"understudy/core"
 	"understudy/core/rescue"
 )
 
@@ -263,6 +264,8 @@ func (in *intake) release(ctx context.Context, key string) {
 }
 
 // start runs a command as soon as there is room, for which it waits on its own.
+// One that runs is acknowledged: its person gets the answer, also when the
+// account ends meanwhile.
 func (in *intake) start(do func(context.Context), done settle) {
 	in.putting.RLock()
 	defer in.putting.RUnlock()
@@ -287,7 +290,9 @@ func (in *intake) start(do func(context.Context), done settle) {
 		}
 		defer func() { <-in.commands }()
 		defer in.survive("interaction", func(error) {})
-		ctx, cancel := context.WithTimeout(in.ctx, commandTimeout)
+		ctx, leave := core.Linger(in.ctx, core.Farewell)
+		defer leave()
+		ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 		defer cancel()
 		do(ctx)
 	})

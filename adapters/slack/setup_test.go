@@ -26,21 +26,22 @@ const patience = 30 * time.Second
 // bot is a handler that keeps what it was given, as a store would: a message
 // whose key is known changes nothing.
 type bot struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	messages []core.Message
-	keys     map[string]int // deliveries by inbox key
-	changes  []core.Change
-	commands []core.Invocation
-	presses  []core.Press
-	known    map[string]bool // who may write under the policy "pairing"
-	knocks   []core.Message
-	fail     []error       // for the next messages
-	stuck    bool          // the store does not answer
-	panics   bool          // a fault of ours
-	permits  chan struct{} // when set, each message takes one of these
-	waiting  int           // messages that wait for it
-	reply    core.Reply
+	mu        sync.Mutex
+	changed   chan struct{}
+	messages  []core.Message
+	keys      map[string]int // deliveries by inbox key
+	changes   []core.Change
+	commands  []core.Invocation
+	presses   []core.Press
+	known     map[string]bool // who may write under the policy "pairing"
+	knocks    []core.Message
+	fail      []error       // for the next messages
+	stuck     bool          // the store does not answer
+	meanwhile func()        // while a command runs
+	panics    bool          // a fault of ours
+	permits   chan struct{} // when set, each message takes one of these
+	waiting   int           // messages that wait for it
+	reply     core.Reply
 }
 
 func newBot() *bot { return &bot{changed: make(chan struct{}), keys: map[string]int{}} }
@@ -102,6 +103,9 @@ func (b *bot) Command(_ context.Context, inv core.Invocation) (core.Reply, error
 	defer b.touch()
 	if b.panics {
 		panic("boom")
+	}
+	if b.meanwhile != nil {
+		b.meanwhile()
 	}
 	b.commands = append(b.commands, inv)
 	if b.reply.Text == "" {

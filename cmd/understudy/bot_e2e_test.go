@@ -259,6 +259,7 @@ func same(a, b any) bool {
 func (s *stand) runHere() (stop func() int, err *output) {
 	s.Helper()
 	setEnv(s.T, s.env...)
+	s.connected(0) // else the end of an earlier bot's connection may be taken for the beginning of this one's
 	err = &output{}
 	ctx, cancel := context.WithCancel(s.Context())
 	code := make(chan int, 1)

@@ -34,6 +34,7 @@ var harmless = map[string]string{
 	"core/delivery/sender.go Send":       "work is rescued",
 	"core/delivery/sender.go begin":      "work is rescued",
 	"core/delivery/working.go Working":   "indicate is rescued",
+	"core/linger.go Linger":              "only waits",
 	"core/delivery/writer.go Text":       "stream is rescued",
 	"core/llm/transport.go deadline":     "cancels a request",
 	"sessions/bot.go Stop":               "only waits",
