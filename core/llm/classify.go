@@ -182,12 +182,28 @@ func (ev *evidence) neverFits() bool {
 func (ev *evidence) tooLarge(status int) verdict {
 	throttled := ev.any(sigThrottle, sigBudget)
 	switch {
+	case ev.shortField():
+		return verdict{reason: Format, evidence: "a field that is too long"}
 	case ev.has(sigOverflow) && !throttled:
 		return ev.because(ContextOverflow, sigOverflow)
 	case ev.has(sigTooMuch) && !throttled && !ev.any(sigWait, sigWindow) && status != 429:
 		return ev.because(ContextOverflow, sigTooMuch)
 	}
 	return verdict{}
+}
+
+// longestField is more than any id, name or tag may be long, and less than any
+// message.
+const longestField = 10_000
+
+// shortField reports whether what is too long is an id, a name or the like: the
+// answer names a bound that no message has.
+func (ev *evidence) shortField() bool {
+	switch ev.why[sigOverflow] {
+	case "string_above_max_length", "string too long ... maximum length":
+		return ev.longest > 0 && ev.longest < longestField
+	}
+	return false
 }
 
 // money separates an account that somebody must pay for from a limit that ends
@@ -228,7 +244,7 @@ func (ev *evidence) sureWords(status int) verdict {
 	switch {
 	case ev.has(sigOverload) && !ev.any(sigDead, sigFormat, sigRefusal) && !ev.ownLimit(status):
 		return ev.because(Overloaded, sigOverload)
-	case ev.has(sigDead):
+	case ev.has(sigDead) && !(ev.has(sigModel) && ev.has(sigThisModel)): // what is barred from one model lives
 		return ev.because(AuthPermanent, sigDead)
 	case status == 410 && ev.has(sigExpired):
 		return ev.because(AuthPermanent, sigExpired)

@@ -88,7 +88,6 @@ var vendorCodes = map[family]map[string]Reason{
 		"content_policy_violation":                  Refusal,
 		"moderation_blocked":                        Refusal,
 		"context_length_exceeded":                   ContextOverflow,
-		"string_above_max_length":                   ContextOverflow,
 		"model_not_found":                           ModelNotFound,
 	},
 	familyGoogle: {
@@ -206,7 +205,8 @@ var commonCodes = codesOf(map[signal]string{
 	sigOverload: `overloaded_error overloaded server_is_overloaded server_overloaded engine_overloaded engine_overloaded_error modelnotreadyexception model_capacity_exhausted over_capacity capacity_exceeded server_busy system_busy`,
 	sigDead: `account_deactivated deactivated_workspace account_disabled account_suspended organization_disabled organization_restricted
 		organization_deactivated workspace_disabled workspace_deactivated invalid_grant access_terminated_error user_deactivated key_revoked
-		api_key_revoked token_revoked api_key_disabled account_closed account_banned consumer_suspended`,
+		api_key_revoked token_revoked api_key_disabled account_closed account_banned consumer_suspended
+		subscriptiondisabled subscription_disabled`,
 	sigModel: `model_not_found modelnotfound model_not_supported model_not_available unsupported_model invalid_model unknown_model
 		deploymentnotfound model_not_found_error modelnotfoundexception modelnotfounderror model_decommissioned model_terms_required
 		model_not_active model_permission_denied model_is_deactivated model_deactivated

@@ -25,6 +25,7 @@ type evidence struct {
 
 	texts            []string // the sentences, as written
 	limit, requested float64  // of "Limit 6000, Requested 9000"
+	longest          float64  // of "maximum length 40"
 	page             bool     // an HTML page stands where an answer should
 	challenge        bool     // and it wants to know whether we are human
 	hints            []hint
@@ -222,6 +223,10 @@ func (ev *evidence) number(s string, start, end int, words []word, depth int) {
 		ev.limit = amount(n)
 	case hashRequested:
 		ev.requested = amount(n)
+	case hashLength:
+		if len(words) > 2 && words[len(words)-3].hash == hashMaximum {
+			ev.longest = amount(n)
+		}
 	}
 	bracketed := start > 0 && end < len(s) && (s[start-1] == '[' && s[end] == ']' || s[start-1] == '(' && s[end] == ')')
 	if bracketed && (len(n) == 4 || len(n) == 5) {
@@ -241,6 +246,7 @@ func (ev *evidence) number(s string, start, end int, words []word, depth int) {
 
 var (
 	hashLimit, hashRequested, hashHTTP = hashOf("limit"), hashOf("requested"), hashOf("http")
+	hashLength, hashMaximum            = hashOf("length"), hashOf("maximum")
 	// beforeStatus are the words that a status follows in a sentence.
 	beforeStatus = []hash{hashHTTP, hashOf("status"), hashOf("code"), hashOf("error"), hashOf("statuscode"), hashOf("status_code")}
 )

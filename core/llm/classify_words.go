@@ -128,6 +128,7 @@ var wordTable = []struct {
 		contains # tokens ... maximum
 		maximum .. sequence length
 		requires a sequence length
+		max_seq_len
 		eingabe|anfrage|prompt .. zu lang|gro
 		kontextl nge|kontextfenster
 		kontextfenster .. berschritten|gro
@@ -178,6 +179,7 @@ var wordTable = []struct {
 		code resourceexhausted
 		zu viele anfragen
 		anfragelimit|ratenlimit|ratenbegrenzung .. erreicht|berschritten
+		troppe richieste
 		demasiadas|muitas solicitudes|peticiones|solicita|requisi
 		mite de solicitudes|peticiones|solicita|requisi|velocidad|tasa
 		trop de requ tes
@@ -267,6 +269,7 @@ var wordTable = []struct {
 		guthaben .. aufgebraucht|ausreichend|leer|ersch|niedrig
 		kein|unzureichendes|gend guthaben
 		saldo|fondos|ditos insuficiente|insuficientes
+		credito|saldo insufficiente
 		sin saldo|fondos
 		saldo|ditos .. agotado|agotados|esgotado|esgotados
 		solde|fonds|dit|dits insuffisant|insuffisants
@@ -365,6 +368,7 @@ var wordTable = []struct {
 		model .. not ready
 		model ... is currently|still loading
 		model is loading
+		loading model
 		model is warming
 		queue .. full
 		no available|healthy .. workers|servers|instances|replicas|slots
@@ -375,6 +379,7 @@ var wordTable = []struct {
 		sobrecargado|sobrecargada|sobrecarregado
 		servidor .. ocupado|saturado
 		alta demanda
+		sovraccarico
 		surcharg
 	`},
 	{sig: sigDead, phrases: `
@@ -449,6 +454,8 @@ var wordTable = []struct {
 		try pulling it first
 		model ... blocked at the
 		not work with the specified model
+		not resolve .. foundation model
+		blocked|banned|restricted|suspended|disabled from .. this|that model
 		model ... was removed on
 		code notfound desc
 		modell ... nicht gefunden|vorhanden|verf
@@ -664,6 +671,10 @@ var wordTable = []struct {
 		server closed idle
 		code deadlineexceeded
 		stream terminated by rst_stream
+		stream error stream id
+		goaway
+		wrong version number
+		readtimeout|connecttimeout|writetimeout|pooltimeout|sockettimeout|readerror|connecterror|remoteprotocolerror|clientconnectorerror
 		remotedisconnected
 	`},
 	{sig: sigServer, phrases: `
@@ -691,6 +702,7 @@ var wordTable = []struct {
 		llama runner process
 		model runner has
 		code unavailable|internal|dataloss|data_loss desc
+		model has crashed
 	`},
 	{sig: sigLimited, phrases: `
 		quota .. exceeded|exhausted|reached

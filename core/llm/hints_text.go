@@ -79,6 +79,7 @@ var units = map[string]time.Duration{
 	"stunde": time.Hour, "stunden": time.Hour, "heure": time.Hour, "heures": time.Hour, "hora": time.Hour, "horas": time.Hour,
 	"tag": 24 * time.Hour, "tage": 24 * time.Hour, "tagen": 24 * time.Hour, "jour": 24 * time.Hour, "jours": 24 * time.Hour, "dia": 24 * time.Hour, "dias": 24 * time.Hour,
 	"時間": time.Hour, "日": 24 * time.Hour,
+	"초": time.Second, "분": time.Minute, "시간": time.Hour,
 	"秒": time.Second, "秒钟": time.Second, "分": time.Minute, "分钟": time.Minute, "小时": time.Hour, "个小时": time.Hour, "天": 24 * time.Hour,
 }
 
@@ -203,11 +204,11 @@ func (t clock) inText(s string) time.Time {
 }
 
 // afters follow a span in languages that name it first: "30秒后重试".
-var afters = []string{"后", "之后", "以后", "後"}
+var afters = []string{"后", "之后", "以后", "後", "후"}
 
 // before finds the first span that one of afters follows.
 func (t clock) before(low string) time.Time {
-	if !strings.Contains(low, "后") && !strings.Contains(low, "後") {
+	if !strings.Contains(low, "后") && !strings.Contains(low, "後") && !strings.Contains(low, "후") {
 		return time.Time{}
 	}
 	for i := 0; i < len(low); i++ {

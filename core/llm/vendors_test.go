@@ -208,6 +208,19 @@ func TestVendors(t *testing.T) {
 		{"anthropic", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"Output blocked by content filtering policy"}}`, Refusal, 0},
 		{"anthropic", 429, nil, `{"type":"error","error":{"type":"rate_limit_error","message":"Number of concurrent connections has exceeded your rate limit. Please try again later or contact sales at https://www.anthropic.com/contact-sales to discuss your options for a rate limit increase."}}`, RateLimit, 0},
 
+		{"openai", 400, nil, `{"error":{"message":"Invalid 'messages[3].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 64 instead.","type":"invalid_request_error","param":"messages[3].tool_calls[0].id","code":"string_above_max_length"}}`, Format, 0},
+		{"openai", 400, nil, `{"error":{"message":"Invalid 'input[2].content': string too long. Expected a string with maximum length 10485760, but got a string with length 12000000 instead.","type":"invalid_request_error","code":"string_above_max_length"}}`, ContextOverflow, 0},
+		{"bedrock", 429, nil, `{"message":"Your account is currently blocked from using this model because of Free plan limits."}`, ModelNotFound, 0},
+		{"bedrock", 400, nil, `{"message":"Could not resolve the foundation model from the provided model identifier."}`, ModelNotFound, 0},
+		{"azure", 403, nil, `{"error":{"code":"SubscriptionDisabled","message":"The subscription is disabled and therefore marked as read only."}}`, AuthPermanent, 0},
+		{"siliconflow", 400, nil, `{"code":20015,"message":"length of prompt_tokens (40000) must be less than max_seq_len (32768).","data":null}`, ContextOverflow, 0},
+		{"lmstudio", 0, nil, `The model has crashed without additional information. (Exit code: 6)`, ServerError, 0},
+		{"llama.cpp", 503, nil, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`, Overloaded, 0},
+		{"any", 0, nil, `http2: server sent GOAWAY and closed the connection; LastStreamID=1999, ErrCode=NO_ERROR`, Timeout, 0},
+		{"any", 0, nil, `stream error: stream ID 5; INTERNAL_ERROR; received from peer`, Timeout, 0},
+		{"any", 0, nil, `SSL routines: wrong version number`, Timeout, 0},
+		{"any", 0, nil, `httpx.ReadTimeout`, Timeout, 0},
+
 		// China.
 		{"qwen", 403, nil, `{"code":"AccessDenied.Unpurchased","message":"Access to model denied. Please make sure you are eligible for using the model.","request_id":"x"}`, ModelNotFound, 0},
 		{"qwen", 400, nil, `{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing.","request_id":"x"}`, Billing, 0},
@@ -252,6 +265,9 @@ func TestVendors(t *testing.T) {
 		{"any", 400, nil, `{"error":"APIキーが無効です。"}`, Auth, 0},
 		{"any", 400, nil, `{"error":"入力が長すぎます。コンテキスト長の上限を超えています。"}`, ContextOverflow, 0},
 		{"any", 400, nil, `{"error":"指定されたモデルが見つかりません。"}`, ModelNotFound, 0},
+		{"any", 403, nil, `{"error":"잔액이 부족합니다."}`, Billing, 0},
+		{"any", 400, nil, `{"error":"요청이 너무 많습니다. 30초 후에 다시 시도해 주세요."}`, RateLimit, 30 * time.Second},
+		{"any", 403, nil, `{"error":"Credito insufficiente"}`, Billing, 0},
 		{"any", 403, nil, `{"error":"Saldo insuficiente. Adicione créditos à sua conta."}`, Billing, 0},
 		{"any", 400, nil, `{"error":"Muitas solicitações. Tente novamente em 10 segundos."}`, RateLimit, 10 * time.Second},
 
