@@ -62,21 +62,36 @@ func FindCommand(name string) (Command, bool) {
 // ParseCommand reads a command from text: "/name args" or "!name args", where
 // name is in the table and args are what it takes. Anything else, such as a
 // path, an unknown word after a slash, or a sentence that begins with a command,
-// is no command but text.
+// is no command but text. What nobody sees around it does not count, and the wide
+// marks of Chinese and Japanese keyboards are as good.
 func ParseCommand(text string) (c Command, args string, ok bool) {
-	text = strings.TrimSpace(text)
-	if len(text) < 2 || text[0] != '/' && text[0] != '!' {
+	text = trimmed(text)
+	mark, name := commandMark(text)
+	if name == "" {
 		return Command{}, "", false
 	}
-	name := text[1:]
 	if i := strings.IndexFunc(name, unicode.IsSpace); i >= 0 {
-		name, args = name[:i], strings.TrimSpace(name[i:])
+		name, args = name[:i], trimmed(name[i:])
 	}
 	c, ok = FindCommand(name)
-	if !ok || !c.takes(text[0], args) {
+	if !ok || !c.takes(mark, args) {
 		return Command{}, "", false
 	}
 	return c, args, true
+}
+
+// commandMark takes the mark off the beginning of text; name is empty without
+// one.
+func commandMark(text string) (mark byte, name string) {
+	for _, m := range []struct {
+		text string
+		mark byte
+	}{{"/", '/'}, {"!", '!'}, {"／", '/'}, {"！", '!'}} {
+		if rest, ok := strings.CutPrefix(text, m.text); ok {
+			return m.mark, rest
+		}
+	}
+	return 0, ""
 }
 
 // Takes reports whether args, given to the command by itself and not in a

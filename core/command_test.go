@@ -40,6 +40,12 @@ func TestParseCommand(t *testing.T) {
 		{"//model", "", ""},
 		{"/ model", "", ""},
 		{"/modelx", "", ""},
+		{"\u200e/status\u200b", "status", ""},
+		{"/model \u2066b/m2\u2069", "model", "b/m2"},
+		{"／status", "status", ""},
+		{"！model　b/m2", "model", "b/m2"},
+		{"！important", "", ""},
+		{"\u200b", "", ""},
 	} {
 		got, args, ok := ParseCommand(c.text)
 		if ok != (c.name != "") || got.Name != c.name || args != c.args {

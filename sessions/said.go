@@ -35,6 +35,10 @@ func (t *turn) retry() error {
 	return &commandReply{nothingToRetryText}
 }
 
+// wordless stands for a message in which nothing was written, such as a mention
+// of the bot and no more: no provider takes a message of nothing.
+const wordless = "(called you without a word)"
+
 // userEntry is the message as the transcript keeps it: the text as it was
 // written, and what came with it.
 func (t *turn) userEntry(b *brought) Entry {
@@ -42,6 +46,9 @@ func (t *turn) userEntry(b *brought) Entry {
 	msg := llm.Message{Role: llm.User, Parts: b.parts}
 	if text := strings.TrimPrefix(m.Text+b.text.String(), "\n\n"); text != "" {
 		msg.Parts = append([]llm.Part{{Text: text}}, msg.Parts...)
+	}
+	if len(msg.Parts) == 0 {
+		msg = llm.TextMessage(llm.User, wordless)
 	}
 	return Entry{Turn: t.id, Message: msg, Speaker: t.speaker(m.Author), Author: addressOf(m), Inbox: t.in.Key, At: m.At}
 }

@@ -45,8 +45,8 @@ func (r *run) message(m wireMessage) {
 		return
 	}
 	text, files := r.said(m), m.files()
-	if text == "" && len(files) == 0 {
-		return
+	if core.Blank(text) && len(files) == 0 && (m.machine() || !typed(m.content(), r.bot)) {
+		return // a sticker, say; a mention alone calls the bot to what was said before
 	}
 	called, target := r.addressed(m, bot), r.target(m.GuildID, chain, m.Author.ID)
 	rule := r.config.RequireMention(target.Thread)

@@ -115,16 +115,18 @@ func TestWhatAddressesTheBot(t *testing.T) {
 		{text: "a reply by a bot", user: "805", how: []discordtest.Saying{discordtest.Replying(answer.ID)}},
 		{text: "<@800> thread created", user: "700", how: []discordtest.Saying{discordtest.OfType(18)}},
 		{text: "<@800> pinned", user: "700", how: []discordtest.Saying{discordtest.OfType(6)}},
-		{text: "<@800>", user: "700"},
+		{text: "<@800>", user: "805"},
+		{text: "\u200b", user: "700"},
 	} {
 		h.fake.Say("100", quiet.user, quiet.text, quiet.how...)
 	}
 	h.fake.Say("100", "701", "a reply to the bot", discordtest.Replying(answer.ID))
 	h.fake.Say("100", "700", "<@&802> by its role")
 	h.fake.Say("100", "805", "<@&802> by its role, from a bot")
+	h.fake.Say("100", "700", "<@800>")
 	h.fake.Say("100", "700", "hey <@!800>, ask <@701> in <#110>, not `<@701>`")
 	got := h.texts()
-	want := []string{"start", "a reply to the bot\n\nIn reply to understudy:\n> answer", "by its role", "hey , ask @bob in #random, not `<@701>`"}
+	want := []string{"start", "a reply to the bot\n\nIn reply to understudy:\n> answer", "by its role", "", "hey , ask @bob in #random, not `<@701>`"}
 	if !slices.Equal(got, want) {
 		t.Errorf("heard %q, want %q", got, want)
 	}

@@ -2,14 +2,8 @@ package discord
 
 import (
 	"slices"
-	"strings"
 
 	"understudy/core"
-)
-
-const (
-	maxQuote  = 1000 // characters of a message that another one points to
-	maxQuotes = 5    // messages that are forwarded in one
 )
 
 // flagVoice marks a message that was spoken.
@@ -24,7 +18,7 @@ func (a *Adapter) said(m wireMessage) string {
 		return text
 	}
 	if r := m.Referenced; m.Type == typeReply && r != nil && r.speech() {
-		text = joined(text, quotation("In reply to "+oneLine(r.author().Name), a.plain(*r, r.content())))
+		text = core.WithQuote(text, "In reply to "+oneLine(r.author().Name), a.plain(*r, r.content()))
 	}
 	return text
 }
@@ -32,20 +26,10 @@ func (a *Adapter) said(m wireMessage) string {
 // withForwards is the text of a message, and what it forwards.
 func (a *Adapter) withForwards(m wireMessage) string {
 	text := a.plain(m, m.content())
-	for _, s := range m.Snapshots[:min(len(m.Snapshots), maxQuotes)] {
-		text = joined(text, quotation("Forwarded message", a.plain(m, s.Message.Content)))
+	for _, s := range m.Snapshots[:min(len(m.Snapshots), core.MaxQuotes)] {
+		text = core.WithQuote(text, "Forwarded message", a.plain(m, s.Message.Content))
 	}
 	return text
-}
-
-func joined(text, more string) string { return strings.Trim(text+"\n\n"+more, "\n") }
-
-// quotation sets a text off as that of somebody else.
-func quotation(head, text string) string {
-	if text == "" {
-		return ""
-	}
-	return head + ":\n> " + strings.ReplaceAll(short(text, maxQuote), "\n", "\n> ")
 }
 
 // plain is a text that came with a message, with Discord's escapes as people

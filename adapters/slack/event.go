@@ -131,6 +131,9 @@ func (a *Adapter) message(ctx context.Context, p payload) error {
 		return nil
 	}
 	m := a.compose(ctx, t, who, ev, id)
+	if core.Blank(m.Text) && len(m.Attachments) == 0 && !called {
+		return nil // a mention alone calls the bot to what was said before
+	}
 	if !addressed {
 		// In a thread, where Slack knows no commands, one that is typed is meant
 		// for the bot.
@@ -165,9 +168,9 @@ func (a *Adapter) compose(ctx context.Context, t core.Thread, who core.Author, e
 		ID:          id,
 		Author:      who,
 		Target:      core.Target{Thread: t},
-		Text:        a.plain(ctx, t.Workspace, ev.Text),
+		Text:        a.words(ctx, t.Workspace, ev),
 		At:          ev.TS.time(),
-		Attachments: attachments(ev.Files),
+		Attachments: attachments(ev.files()),
 	}
 	if !who.Bot { // nothing grows for a bot, and nothing is whispered to one
 		m.Target.Recipient, m.Target.RecipientTeam = who.ID, who.Team
@@ -220,7 +223,7 @@ func (a *Adapter) changed(ctx context.Context, p payload) error {
 	}
 	named, cancel := context.WithTimeout(ctx, nameWait)
 	defer cancel()
-	return a.handler.Change(ctx, core.Change{InboxKey: key, Text: a.plain(named, p.workspace(), ev.Text)})
+	return a.handler.Change(ctx, core.Change{InboxKey: key, Text: a.words(named, p.workspace(), ev)})
 }
 
 // deleted passes a deletion on.

@@ -133,7 +133,7 @@ func (a *Adapter) retell(ctx context.Context, t core.Thread, list []event) []cor
 		}
 		told = append(told, core.Message{
 			ID: string(ev.TS), Author: who, Target: core.Target{Thread: t}, At: ev.TS.time(),
-			Text: a.plain(ctx, t.Workspace, ev.Text), Attachments: attachments(ev.Files),
+			Text: a.words(ctx, t.Workspace, ev), Attachments: attachments(ev.files()),
 		})
 	}
 	return told

@@ -360,3 +360,22 @@ func threadsThatTheBotBegan(t *testing.T) {
 		}
 	}
 }
+
+func TestForwardsAndMentionsWithoutAWord(t *testing.T) {
+	r := plainly(t)
+	r.slack.Say(slacktest.DM, slacktest.User, "", slacktest.Forwarding("Bob", "is <#C1|general> open\nto all?"))
+	r.slack.Say(slacktest.DM, slacktest.User, "what of this", slacktest.Forwarding("Bob", "no"))
+	r.slack.Say(slacktest.DM, slacktest.User, "/status", slacktest.Forwarding("Bob", "no"))
+	r.slack.Say(slacktest.DM, slacktest.User, "https://e.invalid", slacktest.Attached("a preview", "of a page"))
+	r.slack.Say(slacktest.DM, slacktest.User, "\u200b")
+	for i, want := range []string{
+		"Forwarded message of Bob:\n> is #general open\n> to all?", "what of this\n\nForwarded message of Bob:\n> no", "/status", "https://e.invalid", "",
+	} {
+		if want == "" {
+			r.slack.Say(slacktest.Channel, slacktest.User, strings.TrimSpace(atBot))
+		}
+		if m := r.bot.next(t, i); m.Text != want || !m.Addressed {
+			t.Errorf("%d: heard %q, addressed %v; want %q", i, m.Text, m.Addressed, want)
+		}
+	}
+}

@@ -2,7 +2,10 @@ package slack
 
 import (
 	"context"
+	"slices"
 	"strings"
+
+	"understudy/core"
 )
 
 // plain turns the text of an event into what the person typed: the mention of
@@ -25,6 +28,39 @@ func (a *Adapter) plain(ctx context.Context, team, text string) string {
 	}
 	b.WriteString(unescape.Replace(text))
 	return strings.TrimSpace(b.String())
+}
+
+// words is what a message says: its text, and beneath it what it forwards. A
+// command stands alone. What an app says is often in nothing else.
+func (a *Adapter) words(ctx context.Context, team string, ev event) string {
+	text := a.plain(ctx, team, ev.Text)
+	if _, _, command := core.ParseCommand(text); command {
+		return text
+	}
+	bare := core.Blank(text)
+	for _, s := range ev.Attachments[:min(len(ev.Attachments), core.MaxQuotes)] {
+		said := a.plain(ctx, team, first(s.Text, s.Title, s.Fallback))
+		switch forwarded := s.IsShare || s.IsUnfurl; {
+		case forwarded && s.Author != "":
+			text = core.WithQuote(text, "Forwarded message of "+s.Author, said)
+		case forwarded:
+			text = core.WithQuote(text, "Forwarded message", said)
+		case bare:
+			text = strings.TrimSpace(text + "\n" + said)
+		}
+	}
+	return text
+}
+
+// files are those of a message and of what it forwards.
+func (ev event) files() []file {
+	all := ev.Files
+	for _, s := range ev.Attachments {
+		if s.IsShare || s.IsUnfurl {
+			all = slices.Concat(all, s.Files)
+		}
+	}
+	return all
 }
 
 // unescape reads the text once: "&amp;lt;" was typed as "&lt;".

@@ -52,6 +52,7 @@ type event struct {
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
 	Files       []file          `json:"files"`
+	Attachments []shared        `json:"attachments"`
 	Message     *event          `json:"message"`
 	Previous    *event          `json:"previous_message"`
 	Tokens      struct {
@@ -64,6 +65,18 @@ type event struct {
 		// ActionToken is all of it that a message has.
 		ActionToken string `json:"action_token"`
 	} `json:"assistant_thread"`
+}
+
+// shared is a message that stands in another one: somebody forwarded it, or
+// pasted a link to it. The reports of apps have the same shape.
+type shared struct {
+	IsShare  bool   `json:"is_share"`
+	IsUnfurl bool   `json:"is_msg_unfurl"`
+	Author   string `json:"author_name"`
+	Title    string `json:"title"`
+	Text     string `json:"text"`
+	Fallback string `json:"fallback"`
+	Files    []file `json:"files"`
 }
 
 // inThread reports whether a message is a reply. A root that has replies bears

@@ -195,7 +195,7 @@ func (t *Terminal) Run(ctx context.Context, h core.Handler) error {
 func (t *Terminal) line(ctx context.Context, h core.Handler, line string) (bool, error) {
 	line = strings.TrimSpace(line)
 	switch {
-	case line == "":
+	case core.Blank(line):
 		return false, nil
 	case line == "/quit" || line == "/exit":
 		return false, io.EOF

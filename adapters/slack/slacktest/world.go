@@ -28,6 +28,7 @@ type Message struct {
 	Blocks   json.RawMessage
 	Metadata json.RawMessage
 	Files    []map[string]any
+	Shared   []map[string]any // what it forwards
 	Edits    int
 	Deleted  bool
 }
@@ -105,6 +106,7 @@ type Said struct {
 	Only         string // of the two events of a mention
 	MentionFirst bool
 	Files        []map[string]any
+	Shared       []map[string]any
 	Blocks       json.RawMessage
 }
 
@@ -138,6 +140,22 @@ func File(name, mime string, size int) Option {
 	}
 }
 
+// Forwarding puts what somebody else said into the message, as Slack does when
+// a message is shared.
+func Forwarding(author, text string) Option {
+	return func(o *Said) {
+		o.Shared = append(o.Shared, map[string]any{"is_share": true, "is_msg_unfurl": true, "author_name": author, "text": text,
+			"fallback": "[Nov 30th] " + author + ": " + text, "channel_id": "C0ELSE", "ts": "1700000000.000100"})
+	}
+}
+
+// Attached is a part of an app's message that is not its text.
+func Attached(fallback, text string) Option {
+	return func(o *Said) {
+		o.Shared = append(o.Shared, map[string]any{"id": 1, "fallback": fallback, "text": text, "color": "d00000"})
+	}
+}
+
 // Say is a person, or another bot, speaking. It returns the timestamp. In a
 // shared place a mention of the bot sends two events with the same timestamp.
 func (s *Server) Say(channel, user, text string, opts ...Option) string {
@@ -148,7 +166,7 @@ func (s *Server) Say(channel, user, text string, opts ...Option) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.places[channel]
-	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype, Files: o.Files, Blocks: o.Blocks}
+	m := &Message{Channel: channel, TS: s.stamp(), ThreadTS: o.Thread, User: user, Text: text, Subtype: o.Subtype, Files: o.Files, Shared: o.Shared, Blocks: o.Blocks}
 	if who := s.users[user]; who != nil {
 		m.BotID, m.Team, m.Guest = who.BotID, who.Team, who.Team != p.team
 	}
@@ -208,6 +226,9 @@ func inside(m *Message) map[string]any {
 	if len(m.Files) > 0 {
 		v["files"] = m.Files
 	}
+	if len(m.Shared) > 0 {
+		v["attachments"] = m.Shared
+	}
 	return v
 }
 
@@ -215,7 +236,7 @@ func inside(m *Message) map[string]any {
 // its fields.
 func mention(message map[string]any) map[string]any {
 	ev := map[string]any{"type": "app_mention"}
-	for _, k := range []string{"user", "text", "ts", "thread_ts", "event_ts", "channel", "team", "user_team", "source_team", "bot_id", "files", "blocks"} {
+	for _, k := range []string{"user", "text", "ts", "thread_ts", "event_ts", "channel", "team", "user_team", "source_team", "bot_id", "files", "attachments", "blocks"} {
 		if v, ok := message[k]; ok {
 			ev[k] = v
 		}
