@@ -103,7 +103,7 @@ func leftText(q Quota, used Tally) string {
 
 // tallyText is what was used, in one line.
 func tallyText(t Tally) string {
-	return messagesText(t.Messages) + ", " + tokensText(t.Tokens()) + ", " + costText(t)
+	return messagesText(t.Messages) + ", " + tokensText(t.Tokens()) + ", " + t.CostText()
 }
 
 // modelTallyText is the same of one model, with what went in and came out.
@@ -112,12 +112,12 @@ func modelTallyText(t Tally) string {
 	if t.CacheRead > 0 {
 		in += fmt.Sprintf(" (%s of them cached)", llm.Count(t.CacheRead))
 	}
-	return fmt.Sprintf("%s, %s out, %s", in, llm.Count(t.Out), costText(t))
+	return fmt.Sprintf("%s, %s out, %s", in, llm.Count(t.Out), t.CostText())
 }
 
-// costText is what the tokens cost. What nobody knows the price of is never
+// CostText is what the tokens cost. What nobody knows the price of is never
 // counted as nothing.
-func costText(t Tally) string {
+func (t Tally) CostText() string {
 	switch {
 	case t.Unpriced == 0:
 		return t.Cost.String()

@@ -119,6 +119,9 @@ func (w *world) refuseDiscord(_ context.Context, o refusal) (any, error) {
 		return struct{}{}, nil
 	}
 	if o.Channel == "" {
+		if o.Code == 0 {
+			w.discord.Switch(discordtest.IntentMessageContent, true)
+		}
 		w.discord.Refuse(o.Code)
 		return struct{}{}, nil
 	}

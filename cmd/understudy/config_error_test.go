@@ -12,7 +12,9 @@ var configErrorCases = []struct {
 	name, text string
 	want       []string
 }{
-	{"nothing", ``, []string{`c.jsonc:1:1: the file ends in the middle of something: a bracket, quote or comment is not closed`}},
+	{"nothing", ``, []string{`c.jsonc:1:1: the file is empty; write {} for no settings, or leave the file out`}},
+	{"white space", " \n\t", []string{`c.jsonc:1:1: the file is empty; write {} for no settings, or leave the file out`}},
+	{"only a comment", "// nothing yet", []string{`c.jsonc:1:1: the file is empty; write {} for no settings, or leave the file out`}},
 	{"not closed", "{\n \"replyTo\": \"off\"", []string{`c.jsonc:2:18: the file ends in the middle of something: a bracket, quote or comment is not closed`}},
 	{"syntax", "{\n \"ä\": 1 \"b\": 2}", []string{`c.jsonc:2:9: this is not JSON with comments: invalid character '"' after object value (expecting ',' or '}')`}},
 	{"literal", `{"thread": {"auto": True}}`, []string{`c.jsonc:1:21: this is not JSON with comments: invalid literal: True`}},
@@ -204,6 +206,15 @@ func TestNearestWord(t *testing.T) {
 	} {
 		if got := nearestWord(word, words); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
+		}
+	}
+}
+
+// Editors do not always end the last line.
+func TestConfigEndsInAComment(t *testing.T) {
+	for _, text := range []string{"{} // all as it is", "{\n\t\"replyTo\": \"off\",\n}\n// done", "\ufeff{}\r\n//"} {
+		if _, err := parseConfig("c.jsonc", []byte(text)); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -101,9 +101,14 @@ func (d *configDecoder) parse() (root *hujson.Value, ok bool) {
 		d.failAt(i, "", "more than %d objects and lists lie in each other here", deepest)
 		return nil, false
 	}
-	v, err := hujson.Parse(d.data)
+	whole := append(slices.Clip(d.data), '\n') // a comment may be all of the last line
+	v, err := hujson.Parse(whole)
 	if err == nil {
 		return &v, true
+	}
+	if _, none := hujson.Parse(append(whole, "{}"...)); none == nil {
+		d.failAt(0, "", "the file is empty; write {} for no settings, or leave the file out")
+		return nil, false
 	}
 	text := err.Error()
 	offset := 0
@@ -111,7 +116,7 @@ func (d *configDecoder) parse() (root *hujson.Value, ok bool) {
 		text = text[len(m[0]):]
 		line, _ := strconv.Atoi(m[1])
 		column, _ := strconv.Atoi(m[2])
-		offset = offsetOf(d.data, line, column)
+		offset = min(offsetOf(whole, line, column), len(d.data))
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		d.failAt(offset, "", "the file ends in the middle of something: a bracket, quote or comment is not closed")

@@ -176,11 +176,7 @@ func (x *exporter) beginMarkdown(s sessions.Session, transcript string) {
 		x.print(", last answered by %s", s.Active)
 	}
 	used := s.Spent.Since.Sum()
-	x.print(". Used: %s tokens, %s", llm.Count(used.Tokens()), used.Cost)
-	if used.Unpriced > 0 {
-		x.print(" and %s tokens whose price is not known", llm.Count(used.Unpriced))
-	}
-	x.print(".\n")
+	x.print(". Used: %s tokens, %s.\n", llm.Count(used.Tokens()), used.CostText())
 	if s.Summary != nil && transcript == s.Transcript {
 		x.print("\nSummarised by %s, up to what was said at %s:\n\n", s.Summary.Model, s.Summary.Said.UTC().Format("2006-01-02 15:04:05Z"))
 		x.quote(x.hide(s.Summary.Text))

@@ -120,3 +120,21 @@ func TestSessionsCommand(t *testing.T) {
 		t.Error("a message is still there")
 	}
 }
+
+// What nobody knows the price of is told once, as /usage does it.
+func TestExportOfUnknownPrices(t *testing.T) {
+	for want, spent := range map[string]sessions.Tally{
+		"Used: 12 tokens, price not known.\n":                              {Usage: llm.Usage{In: 7, Out: 5}, Unpriced: 12},
+		"Used: 12 tokens, $0.01.\n":                                        {Usage: llm.Usage{In: 7, Out: 5}, Cost: 10_000_000},
+		"Used: 24 tokens, $0.01 and 12 tokens whose price is not known.\n": {Usage: llm.Usage{In: 14, Out: 10}, Unpriced: 12, Cost: 10_000_000},
+	} {
+		var s sessions.Session
+		s.Spent.Since = sessions.Bill{{Provider: "a", Model: "m1"}: spent}
+		var out strings.Builder
+		x := &exporter{Writer: &out}
+		x.beginMarkdown(s, "T")
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}
