@@ -8,10 +8,10 @@ import (
 // Blank reports whether people see nothing of a text: it is empty, or of white
 // space and of characters without a shape, as keyboards and copying leave them
 // behind.
-func Blank(text string) bool { return trimmed(text) == "" }
+func Blank(text string) bool { return Trim(text) == "" }
 
-// trimmed is text without what nobody sees at its ends.
-func trimmed(text string) string { return strings.TrimFunc(text, unseen) }
+// Trim is text without what nobody sees at its ends.
+func Trim(text string) string { return strings.TrimFunc(text, unseen) }
 
 // unseen reports whether a character has no shape: white space, marks of
 // direction and of width, and the fillers of some scripts.

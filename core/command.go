@@ -65,13 +65,13 @@ func FindCommand(name string) (Command, bool) {
 // is no command but text. What nobody sees around it does not count, and the wide
 // marks of Chinese and Japanese keyboards are as good.
 func ParseCommand(text string) (c Command, args string, ok bool) {
-	text = trimmed(text)
+	text = Trim(text)
 	mark, name := commandMark(text)
 	if name == "" {
 		return Command{}, "", false
 	}
 	if i := strings.IndexFunc(name, unicode.IsSpace); i >= 0 {
-		name, args = name[:i], trimmed(name[i:])
+		name, args = name[:i], Trim(name[i:])
 	}
 	c, ok = FindCommand(name)
 	if !ok || !c.takes(mark, args) {

@@ -30,7 +30,7 @@ func Split(text string, l Limits) []string {
 // is what is left of the text, empty if all of it fitted; if it begins inside a
 // code block, the block is opened again.
 func SplitMost(text string, l Limits) (parts []string, rest string) {
-	if strings.TrimSpace(text) == "" {
+	if Blank(text) {
 		return nil, ""
 	}
 	if l.MaxText <= 0 {

@@ -240,7 +240,7 @@ func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 	switch {
 	case !done && ctx.Err() != nil:
 		return llm.Classify(llm.Failure{Provider: ref.Provider, Model: ref.Model, Cancelled: true, Err: ctx.Err(), Now: t.b.Now()})
-	case !done || blank(t.reply) && strings.TrimSpace(t.text.String()) == "":
+	case !done || blank(t.reply) && core.Blank(t.text.String()):
 		return llm.Classify(llm.Failure{Provider: ref.Provider, Model: ref.Model, Empty: true, Now: t.b.Now()})
 	}
 	return nil
@@ -249,7 +249,7 @@ func (t *turn) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
 // blank reports whether a reply says and asks for nothing. After something was
 // said in the same turn, before a tool, it is a way to end an answer.
 func blank(m llm.Message) bool {
-	return strings.TrimSpace(m.Text()) == "" && len(callsOf(m)) == 0
+	return core.Blank(m.Text()) && len(callsOf(m)) == 0
 }
 
 func (t *turn) say(text string) {

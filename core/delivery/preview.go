@@ -75,7 +75,7 @@ func (w *Writer) due() (wait time.Duration, ok bool) {
 }
 
 // silent reports whether a text may still become one that says nothing.
-func silent(text string) bool { return strings.HasPrefix(NoReply, strings.TrimSpace(text)) }
+func silent(text string) bool { return strings.HasPrefix(NoReply, core.Trim(text)) }
 
 // flush brings the preview up to date.
 func (w *Writer) flush() {

@@ -22,7 +22,7 @@ func (f fixed) begins(text string) bool { return strings.HasPrefix(text, f.said)
 // rest is the text without that beginning, or "" if nothing is to be seen there.
 func (f fixed) rest(text string) string {
 	rest := text[min(len(text), len(f.said)):]
-	if strings.TrimSpace(rest) == "" {
+	if core.Blank(rest) {
 		return ""
 	}
 	head, from := core.Resume(f.open, rest)

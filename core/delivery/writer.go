@@ -170,7 +170,7 @@ func (w *Writer) Shown() bool {
 func (w *Writer) Finish(text string) []Row {
 	w.end()
 	text = core.WithoutDirectives(text, false)
-	if t := strings.TrimSpace(text); t == "" || t == NoReply {
+	if t := core.Trim(text); t == "" || t == NoReply {
 		return w.rows(nil, nil)
 	}
 	anew := w.stale()

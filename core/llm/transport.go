@@ -123,6 +123,7 @@ type Attempt struct {
 	body   []byte
 	broken error // what ended the reading of body early
 	stream bool
+	head   *streamHead // of an event stream
 }
 
 // Attempt prepares one request. The secrets are blanked out of everything that
@@ -167,7 +168,10 @@ func (a *Attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.stream = isEventStream(resp)
 	body := &guardedBody{rc: resp.Body, guard: guard}
 	resp.Body = body
-	if !a.stream {
+	if a.stream {
+		a.head = newStreamHead(body)
+		resp.Body = a.head
+	} else {
 		a.capture(resp, body)
 	}
 	return resp, nil
@@ -234,6 +238,9 @@ func (a *Attempt) Failure(ctx context.Context, err error) Failure {
 		if said := err.Error(); string(a.Hide([]byte(said))) != said {
 			err = errors.New(string(a.Hide([]byte(said))))
 		}
+	}
+	if a.head != nil && a.head.stray {
+		a.body = a.Hide(a.head.kept)
 	}
 	return Failure{
 		Status:    a.status,

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
+	"understudy/core"
 	"understudy/core/llm"
 )
 
@@ -193,7 +194,7 @@ func (r *reader) contents() (text, calls, whole bool) {
 	for _, b := range r.blocks {
 		switch b.kind {
 		case "text":
-			text = text || strings.TrimSpace(b.text.String()) != ""
+			text = text || !core.Blank(b.text.String())
 		case "tool_use":
 			calls = true
 			args := b.arguments()

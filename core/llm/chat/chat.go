@@ -90,12 +90,12 @@ func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 			return
 		}
 		defer resp.Body.Close()
-		if !attempt.Streaming() {
-			fail(attempt.Failure(ctx, nil))
-			return
-		}
 		r := reader{origin: llm.Ref{Provider: c.cfg.Provider, Model: req.Model}, attempt: attempt}
-		open, failure := r.read(ctx, resp, yield)
+		take := r.read
+		if !attempt.Streaming() {
+			take = r.readWhole
+		}
+		open, failure := take(ctx, resp, yield)
 		switch {
 		case !open:
 		case failure != nil:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
+	"understudy/core"
 	"understudy/core/llm"
 )
 
@@ -33,6 +34,7 @@ type chunk struct {
 
 type choice struct {
 	Delta        delta           `json:"delta"`
+	Message      delta           `json:"message"` // in an answer that is no stream
 	FinishReason string          `json:"finish_reason"`
 	NativeFinish string          `json:"native_finish_reason"`
 	Error        json.RawMessage `json:"error"`
@@ -120,6 +122,36 @@ func (r *reader) read(ctx context.Context, resp *http.Response, yield func(llm.E
 	return true, r.judge(ctx, events.Err())
 }
 
+// readWhole takes an answer that came in one piece, as servers give it that know
+// no streams. What is none is a failure.
+func (r *reader) readWhole(ctx context.Context, resp *http.Response, yield func(llm.Event, error) bool) (open bool, failure *llm.Failure) {
+	none := func(err error) (bool, *llm.Failure) {
+		f := r.attempt.Failure(ctx, err)
+		return true, &f
+	}
+	if resp.StatusCode/100 != 2 {
+		return none(nil)
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return none(err)
+	}
+	var c chunk
+	if json.Unmarshal(data, &c) != nil || c.failed() || len(c.Choices) == 0 {
+		return none(nil)
+	}
+	c.Choices[0].Delta = c.Choices[0].Message
+	thinking, text := r.add(c, data)
+	if err := r.excess(); err != nil {
+		return none(err)
+	}
+	if failure := r.judge(ctx, nil); failure != nil {
+		return true, failure
+	}
+	return (thinking == "" || yield(llm.Event{Kind: llm.ThinkingEvent, Text: thinking}, nil)) &&
+		(text == "" || yield(llm.Event{Kind: llm.TextEvent, Text: text}, nil)), nil
+}
+
 // excess is why there is more of the answer than there may be.
 func (r *reader) excess() error {
 	switch {
@@ -194,7 +226,9 @@ func (c choice) reason() string {
 // judge decides whether what came is an answer.
 func (r *reader) judge(ctx context.Context, err error) *llm.Failure {
 	f := r.attempt.Failure(ctx, err)
-	f.Body = r.attempt.Hide(r.odd)
+	if r.odd != nil {
+		f.Body = r.attempt.Hide(r.odd)
+	}
 	switch {
 	case f.Cancelled:
 	case r.reason == "":
@@ -213,7 +247,7 @@ func (r *reader) judge(ctx context.Context, err error) *llm.Failure {
 	return &f
 }
 
-func (r *reader) blank() bool { return strings.TrimSpace(r.text.String()) == "" }
+func (r *reader) blank() bool { return core.Blank(r.text.String()) }
 
 // finish yields the tool calls and the end.
 func (r *reader) finish(yield func(llm.Event, error) bool) {
