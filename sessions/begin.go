@@ -19,7 +19,8 @@ func (t *turn) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.sess = sess
+	t.sess, t.stored = sess, sess.Summary.through()
+	t.sess.Summary = sess.Summary.kept(t.past())
 	if n := len(t.in.Message.Text); n > maxMessage {
 		return &plainError{tooLargeText(n)}
 	}
@@ -67,9 +68,18 @@ func (t *turn) begin(ctx context.Context) error {
 	return t.store(ctx)
 }
 
-// read reads what was said before, as far as no summary stands for it: only the
-// newest of it where that is very long.
+// read reads what was said before, as far as it is not too old and no summary
+// stands for it: only the newest of it where that is very long.
 func (t *turn) read(ctx context.Context) error {
+	past := t.past()
+	defer func() {
+		own := t.ownMessage()
+		if own < 0 {
+			own = len(t.history)
+		}
+		t.history = recentBefore(own, t.history, past)
+		t.more = t.more && len(t.history) > 0
+	}()
 	through := t.sess.Summary.through()
 	if through > 0 { // what it tells of, which is most of it, is not read
 		whole, err := t.readAfter(ctx, through)
@@ -82,7 +92,8 @@ func (t *turn) read(ctx context.Context) error {
 		return fmt.Errorf("reading the transcript: %w", err)
 	}
 	t.history = slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Seq <= through })
-	t.more = len(t.history) == historyLimit || len(t.history) == len(all) && bulk(all) >= historyBulk
+	long := len(t.history) == historyLimit || len(t.history) == len(all) && bulk(all) >= historyBulk
+	t.more = long && !tooOld(t.history[0].At, past)
 	return nil
 }
 

@@ -21,6 +21,7 @@ type compacts struct {
 	toldFailed    bool     // the text of a failed turn tells of failedSummary
 	partly        bool     // a summary did not reach as far as it was to
 	made          *Summary // by hand, for the commit at the end
+	stored        int64    // the last entry that the stored summary tells of, 0 where there is none
 }
 
 const (
@@ -63,7 +64,7 @@ func (t *turn) full() (cut int, full bool) {
 	ref := t.models()[0]
 	room, window := t.room(ref), t.window(ref)
 	used := sizes(t.history) + sizes(t.entries)
-	for _, m := range t.sess.Summary.messages(room / 3) {
+	for _, m := range t.sess.Summary.kept(t.past()).messages(room / 3) {
 		used += size(m)
 	}
 	cut = t.boundary(min(window*keptPercent/100, room/2), keptEntries)
@@ -197,7 +198,9 @@ func (t *turn) keepSummary(ctx context.Context, s *Summary) error {
 		return err
 	}
 	t.bill = nil
-	if !kept {
+	if kept {
+		t.stored = s.Through
+	} else {
 		t.b.Log.InfoContext(ctx, "a summary is not kept, since the conversation changed meanwhile", "turn", t.id, "session", t.in.Session.String())
 	}
 	return nil
@@ -208,7 +211,7 @@ func (t *turn) keepSummary(ctx context.Context, s *Summary) error {
 // else, or lost a message since the turn began: the summary may tell of it.
 func (t *turn) put(tx Tx, s *Summary) bool {
 	now := tx.Session()
-	if now.Transcript != t.sess.Transcript || now.Unsaid != t.sess.Unsaid || now.Summary.through() != t.sess.Summary.through() {
+	if now.Transcript != t.sess.Transcript || now.Unsaid != t.sess.Unsaid || now.Summary.through() != t.stored {
 		return false
 	}
 	now.Summary = s
@@ -295,7 +298,7 @@ func (t *turn) compactByHand(ctx context.Context, keep string) error {
 		return err
 	}
 	before := sizes(t.history)
-	if old := t.sess.Summary; old != nil {
+	if old := t.sess.Summary.kept(t.past()); old != nil {
 		before += tokens(len(old.Text))
 	}
 	s, err := t.summarise(ctx, cut, keep, t.compactionPlan())

@@ -33,14 +33,15 @@ func (t *turn) request(ref llm.Ref) llm.Request {
 }
 
 // messages is the conversation, fitted to the window of ref: the summary, if
-// any, and as much of what was said since as there is room for.
+// any, and as much of what was said since as there is room for. What has become
+// too old meanwhile is left out.
 func (t *turn) messages(ref llm.Ref) []llm.Message {
-	room := t.room(ref)
-	head := t.sess.Summary.messages(room / 3)
+	room, past := t.room(ref), t.past()
+	head := t.sess.Summary.kept(past).messages(room / 3)
 	for _, m := range head {
 		room -= size(m)
 	}
-	all := append(superseded(t.history), t.entries...)
+	all := append(superseded(recentBefore(lastUser(t.history), t.history, past)), t.entries...)
 	return append(head, messages(t.set.legible(fit(all, room), ref))...)
 }
 

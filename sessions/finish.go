@@ -147,6 +147,9 @@ func (t *turn) finishCommand(text string) {
 		}
 		t.settleBill(tx)
 		if t.record.Outcome != "" {
+			s := tx.Session()
+			s.LastTurn = t.id
+			tx.SetSession(s)
 			t.record.Ended = t.b.Now()
 			tx.SaveTurn(t.record)
 		}

@@ -43,7 +43,9 @@ type Memories interface {
 	Forget(context.Context, Oblivion) (Traces, error)
 	// Unsay takes one message out of the transcripts, by its inbox key, and
 	// marks it as deleted where its turn still runs. It reports whether there
-	// was something to do. mend is as for [Oblivion].
+	// was something to do. mend is as for [Oblivion]. Where no transcript holds
+	// the message, it is given the record of the session that took it up, from
+	// math.MaxInt64, if that has a summary of which the beginning is not known.
 	Unsay(ctx context.Context, inbox string, mend func(s Session, from int64) Session) (bool, error)
 }
 
@@ -72,9 +74,9 @@ func Blank(k core.Key) Session { return Session{Key: k, Seeded: true} }
 
 // Unsaid is the record of a session of whose transcript something was deleted,
 // from that Seq on: a summary that tells of it goes as well, also one that is
-// being made.
+// being made. One of which the beginning is not known may tell of anything.
 func Unsaid(s Session, from int64) Session {
-	if from <= s.Summary.through() {
+	if sum := s.Summary; sum != nil && (from <= sum.Through || sum.From == 0) {
 		s.Summary = nil
 	}
 	s.Unsaid++

@@ -87,12 +87,18 @@ type Session struct {
 }
 
 // Summary tells what was said in the older part of a transcript, which stays
-// stored.
+// stored. It may have been made of the one before it and what was said since;
+// it then tells of what that told of, too.
 type Summary struct {
-	Text    string    `json:"text"`
-	Through int64     `json:"through"` // Seq of the last entry that it tells of
-	Said    time.Time `json:"said"`    // when that was said
-	Model   llm.Ref   `json:"model"`   // who wrote it
+	Text string `json:"text"`
+	// From is the Seq of the first entry that it tells of; 0 where that is not
+	// known, since the summary is older than the field: it may tell of entries
+	// that are not stored any more.
+	From    int64     `json:"from,omitempty"`
+	Through int64     `json:"through"`        // Seq of the last entry that it tells of
+	Since   time.Time `json:"since,omitzero"` // when the oldest of what it tells of was said, in UTC
+	Said    time.Time `json:"said"`           // when the last was
+	Model   llm.Ref   `json:"model"`          // who wrote it
 	At      time.Time `json:"at"`
 }
 

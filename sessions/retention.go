@@ -8,7 +8,8 @@ import (
 // Retention says what has become too old to be kept: everything from before
 // these moments. A zero moment keeps things for ever.
 type Retention struct {
-	// Transcripts is for what was said, by the time it was said.
+	// Transcripts is for what was said, by the time it was said, and for a summary
+	// as soon as the oldest of what it tells of is from before.
 	Transcripts time.Time
 	// Notices is for posts that were sent, given up or withdrawn, and for the
 	// records of turns.
@@ -26,7 +27,8 @@ type Retention struct {
 type Keeper interface {
 	// Prune forgets at most limit pieces of each kind, the oldest first, and
 	// returns how many it forgot; fewer than limit of every kind means that
-	// nothing is left to forget. Of a session of which a message waits or a post
+	// nothing is left to forget. A summary goes before anything that it tells of.
+	// Of a session of which a message waits or a post
 	// is to be sent nothing but keys of settled messages is forgotten, and what
 	// has no time is kept.
 	Prune(ctx context.Context, r Retention, limit int) (int, error)

@@ -15,13 +15,21 @@ func (t *turn) isRetry() bool {
 // resume sets the history back to the message of this turn, if an earlier run
 // of it has stored that: what was said afterwards is no part of the question.
 func (t *turn) resume() bool {
+	i := t.ownMessage()
+	if i >= 0 {
+		t.history, t.resumed = t.history[:i+1], true
+	}
+	return i >= 0
+}
+
+// ownMessage is the place of the message of this turn in the history, or -1.
+func (t *turn) ownMessage() int {
 	for i := len(t.history) - 1; i >= 0; i-- {
 		if e := t.history[i]; e.Turn == t.id && e.Message.Role == llm.User {
-			t.history, t.resumed = t.history[:i+1], true
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // retry sets the history back to the last thing that somebody said.

@@ -36,7 +36,7 @@ func (t *turn) seeds(ctx context.Context) []Entry {
 		}
 		return nil
 	}
-	return t.seedEntries(bounded(speech(earlier, m.ID)))
+	return t.seedEntries(bounded(speech(earlier, m.ID, t.past())))
 }
 
 // joins reports whether a message was said in a thread that was there before
@@ -52,16 +52,16 @@ func joins(m core.Message) bool {
 	}
 }
 
-// speech leaves out messages that say nothing, and the one that is answered.
-// Files are named.
-func speech(list []core.Message, answered string) []core.Message {
+// speech leaves out messages that say nothing, those from before a moment, and
+// the one that is answered. Files are named.
+func speech(list []core.Message, answered string, past time.Time) []core.Message {
 	var said []core.Message
 	for _, m := range list {
 		for _, a := range m.Attachments {
 			m.Text += "\n[attachment " + label(a.Name) + "]"
 		}
 		m.Text = shorten(strings.TrimSpace(m.Text), maxSeed)
-		if m.Text != "" && m.ID != answered {
+		if m.Text != "" && m.ID != answered && !tooOld(m.At, past) {
 			said = append(said, m)
 		}
 	}

@@ -72,6 +72,9 @@ type Settings struct {
 	// KeepDeleted: a message that was deleted on its platform stays in the
 	// transcript.
 	KeepDeleted bool
+	// Retention is how long what was said is told to models, and no summary tells
+	// of it for longer; zero is for ever.
+	Retention time.Duration
 	// Quotas limit what may be used in a day.
 	Quotas Quotas
 	// PDFs reports whether a model reads documents; nil is none.

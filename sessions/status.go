@@ -66,7 +66,7 @@ func (c *call) statusLines() ([]string, error) {
 	if p := c.sess.Pending; p != nil && c.run != nil {
 		lines = append(lines, fmt.Sprintf("A turn is running; %s is taken up at its next safe point.", p.Model))
 	}
-	if s := c.sess.Summary; s != nil {
+	if s := c.sess.Summary.kept(c.set.past(now)); s != nil {
 		lines = append(lines, fmt.Sprintf("Summarised: what was said before, by %s, %s ago.", s.Model, notices.About(now.Sub(s.At))))
 	}
 	blocked, err := c.blockedLines(chain, now)

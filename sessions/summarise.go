@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"understudy/core/failover"
 	"understudy/core/llm"
@@ -31,41 +32,57 @@ const (
 // summarising is the making of a summary.
 type summarising struct {
 	t    *turn
-	keep string // what a person asked to keep
-	upto int64  // the last entry that it is to tell of
-	part int    // a request holds that part of what should fit
+	keep string    // what a person asked to keep
+	upto int64     // the last entry that it is to tell of
+	last time.Time // when about that was said
+	part int       // a request holds that part of what should fit
 
 	sum   Summary // so far
+	base  int64   // the last entry that the summary tells of from which this one goes on
 	queue []Entry // read, and not told of yet; the rest of it at the end
 	read  int64   // the last entry that was read
 	took  int     // entries of the queue that the last request told of
 	reply string  // to it
+
+	// What was said before from is not told of: it was skipped, if there is any,
+	// until the summary has begun.
+	from           time.Time
+	skipped, begun bool
 }
 
 // summarise makes a summary of all that was said up to the entry before cut of
 // the history. It is nil where there is nothing to tell of.
 func (t *turn) summarise(ctx context.Context, cut int, keep string, plan failover.Plan) (*Summary, error) {
 	m := &summarising{t: t, keep: keep, part: 1}
-	if old := t.sess.Summary; old != nil {
-		m.sum = *old
-	}
-	m.read = m.sum.Through
 	if cut > 0 {
-		m.upto = t.history[cut-1].Seq
+		m.upto, m.last = t.history[cut-1].Seq, t.history[cut-1].At
 	} else {
-		m.upto = t.history[0].Seq - 1
+		m.upto, m.last = t.history[0].Seq-1, t.history[0].At
 	}
+	m.start()
 	if err := m.run(ctx, plan); err != nil {
 		return nil, err
 	}
 	t.partly = len(m.queue) > 0
-	if m.sum.Through == t.sess.Summary.through() {
+	if m.sum.Through == m.base {
 		return nil, nil
 	}
 	m.sum.At = t.b.Now()
 	t.b.Log.InfoContext(ctx, "conversation summarised", "turn", t.id, "session", t.in.Session.String(),
 		"model", m.sum.Model.String(), "through", m.sum.Through, "bytes", len(m.sum.Text))
 	return &m.sum, nil
+}
+
+// start goes on from the summary that there is, or begins anew where it tells of
+// something that is too old by now.
+func (m *summarising) start() {
+	m.sum, m.queue, m.from, m.begun, m.skipped = Summary{}, nil, time.Time{}, false, false
+	if old := m.t.sess.Summary.kept(m.t.past()); old != nil {
+		m.sum = *old
+	} else {
+		m.from = m.t.lasting(m.last)
+	}
+	m.base, m.read = m.sum.Through, m.sum.Through
 }
 
 // run asks for one part of the history after the other, with smaller ones where
@@ -90,6 +107,9 @@ func (m *summarising) walk(ctx context.Context, plan failover.Plan) error {
 	chain := m.t.b.Engine.Begin(ctx, plan, hooks)
 	defer chain.End()
 	for range maxSummaryRequests * m.part {
+		if m.sum.kept(m.t.past()) == nil {
+			m.start()
+		}
 		if err := m.fill(ctx, plan.Chain); err != nil || len(m.queue) == 0 {
 			return err
 		}
@@ -97,11 +117,21 @@ func (m *summarising) walk(ctx context.Context, plan failover.Plan) error {
 		if err != nil {
 			return err
 		}
-		last := m.queue[m.took-1]
-		m.sum = Summary{Text: cutText(strings.TrimSpace(m.reply), maxSummaryText), Through: last.Seq, Said: last.At, Model: answer.Model}
-		m.queue = m.queue[m.took:]
+		m.tell(answer.Model)
 	}
 	return m.fill(ctx, plan.Chain)
+}
+
+// tell takes the reply of a model as the summary so far.
+func (m *summarising) tell(model llm.Ref) {
+	told := m.queue[:m.took]
+	last, from := told[len(told)-1], m.sum.From
+	if m.sum.Through == 0 {
+		from = told[0].Seq
+	}
+	m.sum = Summary{Text: cutText(strings.TrimSpace(m.reply), maxSummaryText), From: from, Through: last.Seq,
+		Since: since(m.sum.Since, told), Said: last.At, Model: model}
+	m.queue = m.queue[m.took:]
 }
 
 // errSwitched: the user chose another model, for which no summary may be needed.
@@ -126,7 +156,8 @@ func (m *summarising) attempted(a failover.Attempt) {
 	m.t.attempted(a)
 }
 
-// fill reads as much as the largest window of a chain holds.
+// fill reads as much as the largest window of a chain holds, without what is too
+// old.
 func (m *summarising) fill(ctx context.Context, chain []llm.Ref) error {
 	room := 0
 	for _, r := range chain {
@@ -141,13 +172,25 @@ func (m *summarising) fill(ctx context.Context, chain []llm.Ref) error {
 			break
 		}
 		for _, e := range page {
-			if m.read = e.Seq; e.Seq <= m.upto {
+			if m.read = e.Seq; e.Seq <= m.upto && m.begins(e) {
 				m.queue = append(m.queue, e)
 			}
 		}
+		m.queue = m.recent(m.queue)
 	}
+	m.queue = m.recent(m.queue)
 	return nil
 }
+
+// begins reports whether the summary tells of an entry, or told of one before:
+// the first is at a user message where older ones are left out.
+func (m *summarising) begins(e Entry) bool {
+	m.begun = m.begun || !tooOld(e.At, m.from) && (e.Message.Role == llm.User || !m.skipped)
+	m.skipped = m.skipped || !m.begun
+	return m.begun
+}
+
+func (m *summarising) recent(entries []Entry) []Entry { return recent(entries, m.t.past()) }
 
 // room is how many tokens of history a request to ref may hold.
 func (m *summarising) room(ref llm.Ref) int {
@@ -157,7 +200,13 @@ func (m *summarising) room(ref llm.Ref) int {
 }
 
 // before is the summary so far, in no more than a third of the window of ref.
-func (m *summarising) before(ref llm.Ref) string { return cutText(m.sum.Text, m.t.window(ref)*4/3) }
+// One that became too old since the models were asked is not told to the next.
+func (m *summarising) before(ref llm.Ref) string {
+	if m.sum.kept(m.t.past()) == nil {
+		return ""
+	}
+	return cutText(m.sum.Text, m.t.window(ref)*4/3)
+}
 
 // ask makes one request for a summary; see [failover.Turn.Call].
 func (m *summarising) ask(ctx context.Context, client llm.Client, ref llm.Ref) error {
@@ -214,11 +263,8 @@ func (m *summarising) request(ref llm.Ref) llm.Request {
 	var lines []byte
 	m.took = 0
 	for from := 0; from < len(m.queue); {
-		to := from + 1
-		for to < len(m.queue) && m.queue[to].Message.Role != llm.User {
-			to++
-		}
-		said := superseded(m.queue[from:to])
+		to := exchange(m.queue, from)
+		said := superseded(m.recent(m.queue[from:to]))
 		exchange := m.lines(said, 0)
 		switch n := tokens(len(exchange)); {
 		case from > 0 && tokens(len(lines))+n > room:

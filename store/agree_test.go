@@ -93,7 +93,8 @@ func someSession(t *rapid.T) sessions.Session {
 		Notice: notices.State{Turn: someTurn.Draw(t, "notice"), Since: someTime.Draw(t, "since")},
 	}
 	if rapid.Bool().Draw(t, "summarised") {
-		s.Summary = &sessions.Summary{Text: someText.Draw(t, "summary"), Through: rapid.Int64Range(1, 9).Draw(t, "through"), At: someTime.Draw(t, "made")}
+		s.Summary = &sessions.Summary{Text: someText.Draw(t, "summary"), Through: rapid.Int64Range(1, 9).Draw(t, "through"),
+			From: rapid.Int64Range(0, 1).Draw(t, "from"), Since: someTime.Draw(t, "told since"), At: someTime.Draw(t, "made")}
 	}
 	if rapid.Bool().Draw(t, "before") {
 		s.Notice.Before = &notices.State{Turn: someTurn.Draw(t, "before")}
@@ -187,6 +188,10 @@ func someStep(t *rapid.T) func(storetest.Store) any {
 			return []any{found, failed(err)}
 		},
 		func(s storetest.Store) any { return failed(s.MarkTool(ctx, inbox)) },
+		func(s storetest.Store) any {
+			n, err := s.Prune(ctx, sessions.Retention{Transcripts: now}, 99)
+			return []any{n, failed(err)}
+		},
 		func(s storetest.Store) any {
 			p := sessions.Person{Platform: "slack", User: r.Turn}
 			if zero {

@@ -20,6 +20,9 @@ const (
 		AND json_extract(message, '$.target.thread.platform') = ?2`
 	othersQuery = "SELECT count(*) FROM entries WHERE agent = ? AND thread = ? AND author IS NOT ?"
 	unsaidQuery = "SELECT agent, thread, transcript, seq FROM entries WHERE inbox = ?"
+	// A session whose summary may tell of anything; see [sessions.Unsaid].
+	blurredQuery = `SELECT inbox.agent, inbox.thread FROM inbox JOIN sessions ON sessions.agent = inbox.agent AND sessions.thread = inbox.thread
+		WHERE key = ? AND json_extract(record, '$.summary.through') IS NOT NULL AND json_extract(record, '$.summary.from') IS NULL`
 	summedQuery = "SELECT count(*) FROM sessions WHERE agent = ? AND thread = ? AND json_extract(record, '$.summary.through') IS NOT NULL"
 )
 
@@ -214,13 +217,17 @@ func (s *Store) Unsay(ctx context.Context, inbox string, mend func(s sessions.Se
 		if err != nil {
 			return err
 		}
-		found = n > 0 || len(lost) > 0
-		if len(lost) == 0 {
-			return nil
-		}
-		if _, err := c.exec("DELETE FROM entries WHERE inbox = ?", inbox); err != nil {
+		if len(lost) > 0 {
+			if _, err := c.exec("DELETE FROM entries WHERE inbox = ?", inbox); err != nil {
+				return err
+			}
+		} else if lost, err = all(c, func(sc scanner) (loss, error) {
+			l := loss{from: math.MaxInt64}
+			return l, sc.Scan(&l.key.Agent, &l.key.Thread)
+		}, blurredQuery, inbox); err != nil {
 			return err
 		}
+		found = n > 0 || len(lost) > 0
 		return mendAll(c, lost, mend)
 	})
 	return found && err == nil, err

@@ -165,3 +165,69 @@ func TestTheSecondStepFillsWhatWasHeard(t *testing.T) {
 		t.Errorf("it heard %+v, %v; want %+v", got, err, want)
 	}
 }
+
+// A store of before summaries said how old the oldest is that they tell of: that
+// is taken from what is still stored, and the last entry where nothing is.
+func TestTheSeventhStepDatesSummaries(t *testing.T) {
+	path := at(t)
+	s, err := open(t.Context(), Options{Path: path}, embedded()[:6])
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 700, time.UTC)
+	summary := &sessions.Summary{Text: "they said hello", Through: 3, Said: noon, At: noon.Add(time.Hour)}
+	keys := map[string]core.Key{}
+	for name, sum := range map[string]*sessions.Summary{"entries": summary, "none left": summary, "no summary": nil} {
+		keys[name] = core.Key{Agent: "main", Thread: name}
+		if err := s.Commit(t.Context(), keys[name], 0, func(tx sessions.Tx) error {
+			tx.SetSession(sessions.Session{Transcript: "tr", Summary: sum})
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range []struct {
+		seq        int
+		transcript string
+		at         time.Time
+	}{
+		{1, "before", noon.Add(-5 * time.Hour)},
+		{2, "tr", noon.Add(-time.Hour)},
+		{3, "tr", noon},
+		{4, "tr", noon.Add(-9 * time.Hour)}, // it is not told of
+	} {
+		mustExec(t, s.conn, "INSERT INTO entries (seq, agent, thread, transcript, at, entry) VALUES (?, 'main', 'entries', ?, ?, '{}')", e.seq, e.transcript, e.at.UnixNano())
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = mustOpen(t, Options{Path: path})
+	since := func(name string) (since time.Time) {
+		t.Helper()
+		r, err := s.Session(t.Context(), keys[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Summary == nil {
+			return time.Time{}
+		}
+		since = r.Summary.Since
+		r.Summary.Since = time.Time{}
+		if !reflect.DeepEqual(r.Summary, summary) {
+			t.Errorf("%s: the summary is %+v", name, r.Summary)
+		}
+		return since
+	}
+	for name, want := range map[string]time.Time{"entries": noon.Add(-time.Hour).Truncate(time.Second), "none left": noon.Truncate(time.Second), "no summary": {}} {
+		if got := since(name); !got.Equal(want) {
+			t.Errorf("%s: it tells since %v, want %v", name, got, want)
+		}
+	}
+	if _, err := s.Prune(t.Context(), sessions.Retention{Transcripts: noon.Add(-time.Minute)}, 9); err != nil {
+		t.Fatal(err)
+	}
+	if since("entries") != (time.Time{}) || since("none left") == (time.Time{}) {
+		t.Error("not the summary of what is too old was dropped")
+	}
+}

@@ -52,6 +52,12 @@ func isAge(least time.Duration) func(string) bool {
 	}
 }
 
+// said is how long what was said is kept; 0 is for ever.
+func (c retentionConfig) said() time.Duration {
+	age, _ := parseAge(c.Transcripts) // was read before
+	return age
+}
+
 // before says what is too old at a moment.
 func (c retentionConfig) before(now time.Time) sessions.Retention {
 	since := func(s string) time.Time {

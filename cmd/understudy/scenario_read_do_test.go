@@ -72,6 +72,8 @@ func (r *lineReader) command() any {
 		return closed(r, doKill{})
 	case "stop":
 		return closed(r, doStop{})
+	case "prune":
+		return closed(r, doPrune{})
 	case "platform":
 		return r.platform()
 	case "second":

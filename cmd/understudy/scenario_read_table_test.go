@@ -94,6 +94,7 @@ func TestScenarioLines(t *testing.T) {
 		{`wait 1d12h`, doWait{36 * time.Hour}},
 		{`wait 32d`, doWait{32 * 24 * time.Hour}},
 		{`kill`, doKill{}},
+		{`prune`, doPrune{}},
 		{`stop`, doStop{}},
 		{`platform fails next post`, doPlatform{}},
 		{`platform fails post 2`, doPlatform{n: 2}},

@@ -110,6 +110,8 @@ type (
 	// doKill and doStop end the process; the next line starts it again.
 	doKill struct{}
 	doStop struct{}
+	// doPrune removes what is too old by the configuration.
+	doPrune struct{}
 	// doPlatform fails a post, or lets it happen and loses the answer. n is
 	// the number of the post, 0 for the next one.
 	doPlatform struct {

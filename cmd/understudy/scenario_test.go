@@ -316,6 +316,13 @@ func (p *player) do(cmd any) {
 		p.command(c.args)
 	case doPatch:
 		p.patch(c)
+	case doPrune:
+		for n := 1; n > 0; {
+			var err error
+			if n, err = p.store.Prune(context.Background(), p.config.Retention.before(p.now()), tidyAtOnce); err != nil {
+				p.fatalf("%v", err)
+			}
+		}
 	case doReset:
 		if err := p.house.bot.Reset(context.Background(), p.session(c.session).Key); err != nil {
 			p.fatalf("%v", err)

@@ -41,6 +41,7 @@ func (c *config) settings(p parts, book *auth.Book, bot *sessions.Bot) *sessions
 		PDFs:          c.pdfs,
 		Price:         c.price,
 		KeepDeleted:   c.Transcript.Deleted == "keep",
+		Retention:     c.Retention.said(),
 		Quotas:        c.Quotas.limits(),
 		Transcribe:    p.transcribe,
 		MaxToolRounds: c.MaxToolRounds,

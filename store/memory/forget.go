@@ -243,6 +243,20 @@ func (c *change) mendAll(lost losses, mend func(s sessions.Session, from int64) 
 	return nil
 }
 
+// blurred adds the session that took a message up if its summary may tell of
+// anything; see [sessions.Unsaid].
+func (c *change) blurred(inbox string, lost losses) error {
+	m, ok := c.inbox.get(inbox)
+	if !ok {
+		return nil
+	}
+	t, err := c.begin(m.Session)
+	if err == nil && t.session.Summary != nil && t.session.Summary.From == 0 {
+		lost[transcript{key: m.Session}] = math.MaxInt64
+	}
+	return err
+}
+
 // Unsay takes one message out of the transcripts.
 func (s *Store) Unsay(ctx context.Context, inbox string, mend func(s sessions.Session, from int64) sessions.Session) (found bool, err error) {
 	err = s.write(ctx, "unsay", func(c *change) error {
@@ -264,6 +278,11 @@ func (s *Store) Unsay(ctx context.Context, inbox string, mend func(s sessions.Se
 			if i := slices.IndexFunc(entries, theirs); i >= 0 {
 				lost[at] = entries[i].seq
 				c.without(at, entries, theirs)
+			}
+		}
+		if len(lost) == 0 {
+			if err := c.blurred(inbox, lost); err != nil {
+				return err
 			}
 		}
 		found = found || len(lost) > 0

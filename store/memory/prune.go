@@ -31,10 +31,20 @@ func (s *Store) Prune(ctx context.Context, r sessions.Retention, limit int) (rem
 	if err != nil {
 		return 0, err
 	}
-	for _, o := range oldest(said, limit) {
+	told, err := d.oldSummaries(r.Transcripts, work)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range oldest(told, limit) {
 		if err := d.dropSummary(o.key); err != nil {
 			return removed, err
 		}
+		removed++
+	}
+	if len(told) >= limit {
+		said = nil // a summary may be left of what is too old, so that stays as well
+	}
+	for _, o := range oldest(said, limit) {
 		d.transcripts[o.key.transcript] = slices.DeleteFunc(slices.Clone(d.transcripts[o.key.transcript]), func(e entry) bool { return e.seq == o.key.seq })
 		removed++
 	}
@@ -69,16 +79,30 @@ func (d *data) oldDays(first string) (list []old[purse]) {
 	return list
 }
 
-// dropSummary takes the summary away that ends with an entry.
-func (d *data) dropSummary(at place) error {
-	r := d.sessions[at.transcript.key]
+// oldSummaries are the sessions whose summary tells of something that is too old.
+func (d *data) oldSummaries(before time.Time, work map[core.Key]bool) (list []old[core.Key], err error) {
+	for k, r := range d.sessions {
+		s, err := decode[sessions.Session](r.rest)
+		if err != nil {
+			return nil, err
+		}
+		if s.Summary != nil && tooOld(s.Summary.Since, before) && !work[k] {
+			list = append(list, old[core.Key]{k, s.Summary.Since, 0})
+		}
+	}
+	return list, nil
+}
+
+// dropSummary takes the summary of a session away.
+func (d *data) dropSummary(k core.Key) error {
+	r := d.sessions[k]
 	s, err := decode[sessions.Session](r.rest)
-	if err != nil || s.Summary == nil || s.Summary.Through != at.seq {
+	if err != nil {
 		return err
 	}
 	s.Summary = nil
 	if r.rest, _, err = encode(s); err == nil {
-		d.sessions[at.transcript.key] = r
+		d.sessions[k] = r
 	}
 	return err
 }

@@ -271,3 +271,49 @@ func unsaid(s *suite) {
 		s.Errorf("found %v, waiting %+v", found, rows)
 	}
 }
+
+// A deleted message that no transcript holds any more may still be told of by a
+// summary of which the beginning is not known, and by no other.
+func unsaidBlurred(s *suite) {
+	shared := core.Thread{Platform: "slack", Account: "main", Workspace: "T1", Channel: "C1", Root: "1.1", Kind: core.KindThread}
+	k := s.talk("m1", "ann", shared)
+	s.talk("m2", "bob", shared)
+	apart := shared
+	apart.Channel = "C2"
+	s.talk("m3", "ann", apart)
+	mended := map[core.Key]int64{}
+	mend := func(r sessions.Session, from int64) sessions.Session {
+		mended[r.Key] = from
+		r.Summary = nil
+		return r
+	}
+	set := func(sum *sessions.Summary) {
+		s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error {
+			r := tx.Session()
+			r.Summary = sum
+			tx.SetSession(r)
+			return nil
+		}))
+	}
+	unsay := func(inbox string) bool {
+		found, err := s.Unsay(s.Context(), inbox, mend)
+		s.ok(err)
+		return found
+	}
+	s.same("found while it is there", unsay("m1"), true)
+	s.same("found elsewhere", unsay("m3"), true)
+	clear(mended)
+	s.same("found without a summary", unsay("m1"), false)
+	set(&sessions.Summary{Text: "so far", From: 1, Through: 9})
+	s.same("found where the beginning is known", unsay("m1"), false)
+	set(&sessions.Summary{Text: "so far", Through: 9})
+	s.same("found one of elsewhere", unsay("m3"), false)
+	s.same("found what nobody knows", unsay("unknown"), false)
+	s.same("mended so far", len(mended), 0)
+	s.same("found", unsay("m1"), true)
+	s.same("mended", mended, map[core.Key]int64{k: math.MaxInt64})
+	s.same("the others stay", len(s.entries(k, "tr", 9)), 3)
+	if s.record(k).Summary != nil {
+		s.Error("the summary is still there")
+	}
+}

@@ -127,46 +127,85 @@ func prunesDays(s *suite) {
 	}
 }
 
-// A summary goes with the last entry that it tells of, not before.
+// summed gives a session a summary of what was said since a moment.
+func (s *suite) summed(k core.Key, since time.Time) {
+	s.Helper()
+	s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error {
+		r := tx.Session()
+		r.Summary, r.Compactions = &sessions.Summary{Text: "they said hello", From: 1, Through: 1 << 30, Since: since}, 4
+		tx.SetSession(r)
+		return nil
+	}))
+}
+
+// A summary goes with the oldest of what it tells of, to the nanosecond, and
+// takes nothing else along.
 func prunesSummaries(s *suite) {
-	s.lived(key, "first", noon.Add(-2*time.Hour))
-	s.lived(key, "second", noon.Add(-time.Hour))
-	s.lived(key, "third", noon.Add(time.Hour))
-	s.lived(other, "elsewhere", noon.Add(-time.Hour))
-	list, err := s.Transcript(s.Context(), key, "tr1", 9)
-	s.ok(err)
-	set := func(k core.Key, through int64) {
-		s.ok(s.Commit(s.Context(), k, 0, func(tx sessions.Tx) error {
-			r := tx.Session()
-			r.Summary, r.Compactions = &sessions.Summary{Text: "they said hello", Through: through}, 4
-			tx.SetSession(r)
-			return nil
-		}))
+	for _, c := range []struct {
+		since time.Time
+		kept  bool
+	}{
+		{noon.Add(-time.Nanosecond), false},
+		{noon.Add(-500 * time.Millisecond), false},
+		{noon.Add(-time.Hour), false},
+		{noon, true},
+		{noon.Add(time.Nanosecond), true},
+		{noon.Add(500 * time.Millisecond), true},
+		{time.Time{}, true}, // of what has no time
+	} {
+		s.summed(key, c.since)
+		s.summed(other, noon)
+		_, err := s.Prune(s.Context(), sessions.Retention{Notices: noon, Inbox: noon}, 9)
+		s.ok(err)
+		if s.record(key).Summary == nil {
+			s.Error("a summary is gone though what was said is kept for ever")
+		}
+		n := s.pruned(9)
+		r := s.record(key)
+		if kept := r.Summary != nil; kept != c.kept || kept == (n == 1) || r.Compactions != 4 {
+			s.Errorf("of %v: pruned %d, the record is %+v", c.since, n, r)
+		}
+		if s.record(other).Summary == nil {
+			s.Error("the summary of another session is gone")
+		}
 	}
-	set(key, list[1].Seq)
-	set(other, list[1].Seq) // of another session: an accident
-	s.pruned(1)
-	if s.record(key).Summary == nil {
-		s.Error("a summary is gone before what it tells of")
+}
+
+// As long as a summary is left, nothing goes that it may tell of.
+func prunesSummariesFirst(s *suite) {
+	const many = 5
+	for i := range many {
+		k := core.Key{Agent: "main", Thread: fmt.Sprint("t", i)}
+		s.lived(k, fmt.Sprint("old", i), noon.Add(-time.Hour))
+		s.summed(k, noon.Add(time.Duration(i-99)*time.Hour))
 	}
-	s.pruned(9)
-	if r := s.record(key); r.Summary != nil || r.Compactions != 4 {
-		s.Errorf("a summary of what is gone is kept: %+v", r)
+	prune := func(limit int) int {
+		n, err := s.Prune(s.Context(), sessions.Retention{Transcripts: noon}, limit)
+		s.ok(err)
+		return n
 	}
-	if s.record(other).Summary == nil {
-		s.Error("the summary of another session is gone")
+	s.same("none", prune(0), 0)
+	for pruned := 0; pruned < 2*many; {
+		n := prune(2)
+		if pruned += n; n == 0 {
+			s.Fatalf("only %d are pruned", pruned)
+		}
+		for i := range many {
+			k := core.Key{Agent: "main", Thread: fmt.Sprint("t", i)}
+			if s.record(k).Summary != nil && len(s.entries(k, "tr1", 9)) == 0 {
+				s.Fatalf("%s is summarised still, and what it tells of is gone", k.Thread)
+			}
+		}
 	}
-	set(key, list[2].Seq)
-	s.pruned(9)
-	if s.record(key).Summary == nil {
-		s.Error("a summary of what is kept is gone")
-	}
+	s.same("in the end", prune(2), 0)
 }
 
 func prunesNothingAtWork(s *suite) {
 	past := noon.Add(-time.Hour)
 	s.lived(key, "waits", past)
 	s.lived(other, "sends", past)
+	s.summed(key, past)
+	s.summed(other, past)
 	in := inbound("m9")
 	in.Session, in.At = key, past
 	in, _, err := s.Admit(s.Context(), in)
@@ -178,12 +217,15 @@ func prunesNothingAtWork(s *suite) {
 	s.same("pruned", s.pruned(99), 2) // the settled keys
 	s.same("of the one that waits", s.kept(key, "waits"), "entry turn row ")
 	s.same("of the one that sends", s.kept(other, "sends"), "entry turn row ")
+	if s.record(key).Summary == nil || s.record(other).Summary == nil {
+		s.Error("a summary of a session at work is gone")
+	}
 	s.same("waiting", s.waiting(), []sessions.Inbound{in})
 	s.same("outgoing", s.outgoing(), []delivery.Row{r})
 
 	s.commit(func(tx sessions.Tx) { tx.Settle(in.Key) })
 	s.mark(r.ID, delivery.Sent, "p1")
-	s.same("pruned once that is done", s.pruned(99), 3+3+1+1)
+	s.same("pruned once that is done", s.pruned(99), 3+3+1+1+2)
 	s.same("then", s.kept(key, "waits")+s.kept(other, "sends"), "")
 }
 

@@ -25,7 +25,7 @@ func full() sessions.Session {
 		Pins:    map[string]string{"anthropic": "anthropic:env"},
 		Notice: notices.State{Selected: opus, Active: turbo, Reason: llm.Overloaded, Since: noon, Turn: "t1",
 			Before: &notices.State{Selected: opus, Active: opus, Turn: "t0"}},
-		Summary:     &sessions.Summary{Text: "they said hello", Through: 3, Said: noon, Model: turbo, At: noon},
+		Summary:     &sessions.Summary{Text: "they said hello", From: 2, Through: 3, Since: noon, Said: noon, Model: turbo, At: noon},
 		Compactions: 2, Uncompacted: noon, Unsaid: 1,
 		Usage: llm.Usage{In: 10, Out: 20, CacheRead: 5},
 		Spent: sessions.Spending{Since: sessions.Bill{opus: tally(1)}, All: sessions.Bill{opus: tally(2), turbo: tally(3)},
