@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -74,6 +76,7 @@ type Transport struct {
 
 	base   http.RoundTripper
 	limits Timeouts
+	veils  sync.Map // of *Veil by the secrets that they hide, joined
 }
 
 // NewTransport makes a Transport over base. A nil base is a connection pool of
@@ -265,7 +268,7 @@ func (a *Attempt) Hide(b []byte) []byte {
 		return b
 	}
 	if a.veil == nil {
-		a.veil = NewVeil(a.secrets...)
+		a.veil = a.t.veilOf(a.secrets)
 	}
 	hidden := b
 	for _, s := range a.secrets {
@@ -274,6 +277,17 @@ func (a *Attempt) Hide(b []byte) []byte {
 		}
 	}
 	return []byte(a.veil.Hide(string(hidden)))
+}
+
+// veilOf hides the secrets of one client. It is made with the client's first
+// request: a key in all its forms is some thousands of pieces.
+func (t *Transport) veilOf(secrets []string) *Veil {
+	of := strings.Join(secrets, "\x00")
+	if v, ok := t.veils.Load(of); ok {
+		return v.(*Veil)
+	}
+	v, _ := t.veils.LoadOrStore(of, NewVeil(secrets...))
+	return v.(*Veil)
 }
 
 // hideHeader copies a header without secrets and without cookies, which are

@@ -37,3 +37,24 @@ func TestAnAttemptHidesWhatTheProgramKnows(t *testing.T) {
 		a.Close()
 	}
 }
+
+// A key in all its forms is some thousands of pieces, which are not to be made
+// for every request.
+func TestVeilOfAClientIsMadeOnce(t *testing.T) {
+	tr := NewTransport(nil, Timeouts{})
+	secrets := Secrets("sk-of-one-client-0123456789", http.Header{"X-Team": {"a-long-value-of-a-header"}})
+	said := []byte("the key sk-of-one-client-0123456789 of a-long-value-of-a-header is wrong")
+	tr.Attempt(secrets...).Hide(said)
+	if n := testing.AllocsPerRun(20, func() { tr.Attempt(secrets...).Hide(said) }); n > 20 {
+		t.Errorf("%v allocations for each attempt", n)
+	}
+	for _, other := range [][]string{{"sk-of-another-9876543210"}, {"sk-of-another-9876543210", secrets[0]}} {
+		want := strings.ReplaceAll(string(said), secrets[0], masked)
+		if len(other) == 1 {
+			want = string(said)
+		}
+		if got := string(tr.Attempt(other...).Hide(said)); got != want {
+			t.Errorf("with other secrets: %q", got)
+		}
+	}
+}
