@@ -36,7 +36,7 @@ func hear(c *conn, in sessions.Inbound, at any) error {
 
 // Heard is where something was said last, newest first.
 func (s *Store) Heard(ctx context.Context, w sessions.Where, limit int) ([]sessions.Heard, error) {
-	return list(ctx, s, scanHeard, heardQuery, w.Platform, w.Account, w.Holder, w.Author, max(limit, 0))
+	return brief(ctx, s, scanHeard, heardQuery, w.Platform, w.Account, w.Holder, w.Author, max(limit, 0))
 }
 
 func scanHeard(sc scanner) (h sessions.Heard, err error) {
@@ -51,7 +51,7 @@ func scanHeard(sc scanner) (h sessions.Heard, err error) {
 
 // Guest is the record as stored, or one with nothing but the ids.
 func (s *Store) Guest(ctx context.Context, platform, account, user string) (sessions.Guest, error) {
-	found, err := list(ctx, s, s.scanGuest, guestQuery, platform, account, user)
+	found, err := brief(ctx, s, s.scanGuest, guestQuery, platform, account, user)
 	if err != nil || len(found) == 0 {
 		return sessions.Guest{Platform: platform, Account: account, User: user}, err
 	}

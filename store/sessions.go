@@ -17,7 +17,7 @@ const (
 
 // Session is the record as stored, or the zero record with its Key set.
 func (s *Store) Session(ctx context.Context, k core.Key) (sessions.Session, error) {
-	found, err := list(ctx, s, func(sc scanner) (sessions.Session, error) { return scanSession(sc, k) },
+	found, err := brief(ctx, s, func(sc scanner) (sessions.Session, error) { return scanSession(sc, k) },
 		sessionQuery, k.Agent, k.Thread)
 	if err != nil {
 		return sessions.Session{}, err
@@ -68,7 +68,7 @@ func (s *Store) commitTx(ctx context.Context, op string, k core.Key, change func
 // where they are large.
 func (s *Store) Transcript(ctx context.Context, k core.Key, transcript string, limit int) ([]sessions.Entry, error) {
 	bytes, enough := 0, false
-	entries, err := list(ctx, s, func(sc scanner) (sessions.Entry, error) {
+	entries, err := brief(ctx, s, func(sc scanner) (sessions.Entry, error) {
 		if enough {
 			return sessions.Entry{}, errEnough
 		}
@@ -95,7 +95,7 @@ func scanEntry(sc scanner) (e sessions.Entry, bytes int, err error) {
 
 // Turn is the record of a turn.
 func (s *Store) Turn(ctx context.Context, id string) (t sessions.Turn, ok bool, err error) {
-	found, err := list(ctx, s, func(sc scanner) (t sessions.Turn, err error) {
+	found, err := brief(ctx, s, func(sc scanner) (t sessions.Turn, err error) {
 		var doc string
 		if err := sc.Scan(&doc); err != nil {
 			return t, err

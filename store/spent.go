@@ -40,7 +40,7 @@ func billOf(lines []line) sessions.Bill {
 
 // Spent is what an account used on a day.
 func (s *Store) Spent(ctx context.Context, day string, a sessions.Account) (sessions.Bill, error) {
-	lines, err := list(ctx, s, scanLine, spentQuery, a.Kind, a.ID, day)
+	lines, err := brief(ctx, s, scanLine, spentQuery, a.Kind, a.ID, day)
 	return billOf(lines), err
 }
 

@@ -204,6 +204,16 @@ func list[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), q
 	return all, nil
 }
 
+// brief is list for a query that finds what it wants by an index and is over in
+// a moment. Nobody watches its context meanwhile: the goroutines that do so are
+// started and stopped for every query, and take longer than it.
+func brief[T any](ctx context.Context, s *Store, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return list(context.WithoutCancel(ctx), s, scan, query, args...)
+}
+
 // errEnough is what a scan of [list] returns in place of another row.
 var errEnough = errors.New("store: no more rows are wanted")
 

@@ -105,6 +105,7 @@ type Store struct {
 	reads *sql.DB
 
 	queries sync.Map // of the readers: *sql.Stmt by text
+	known   knownStates
 
 	writes  chan *write
 	quit    chan struct{} // closed by Close
