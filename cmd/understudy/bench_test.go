@@ -89,30 +89,59 @@ func BenchmarkTurn(b *testing.B) {
 
 // BenchmarkTurns64 measures how many turns are done in a second when each of 64
 // threads gets its next message as soon as it has its answer, and the model
-// takes no time.
+// takes no time. The floor is what a program does that only sends the last
+// request again, 64 at a time, and the proxy's is the same through a bare proxy.
+// They take turns with the threads, so that all see the same machine.
 func BenchmarkTurns64(b *testing.B) {
 	w := newWorkshop(b)
 	w.say(b, 0, 0)
 	w.await(b, 0)
-	turns := make(chan int)
+	proxy := httptest.NewServer(http.HandlerFunc(w.handOn))
+	defer proxy.Close()
+	const rounds = 10
+	var took, floor, proxied, spent time.Duration
+	for round := range rounds {
+		first, last := 1+round*b.N/rounds, (round+1)*b.N/rounds
+		before, begun := cpuTime(b), time.Now()
+		in64Threads(first, last, func(i, thread int) {
+			w.say(b, i, thread)
+			w.await(b, i)
+		})
+		took += time.Since(begun)
+		spent += cpuTime(b) - before
+		begun = time.Now()
+		in64Threads(first, last, func(int, int) { w.ask(b, w.lead.URL) })
+		floor += time.Since(begun)
+		begun = time.Now()
+		in64Threads(first, last, func(int, int) { w.ask(b, proxy.URL) })
+		proxied += time.Since(begun)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(b.N)/took.Seconds(), "turns/s")
+	b.ReportMetric(float64(b.N)/floor.Seconds(), "floor/s")
+	b.ReportMetric(floor.Seconds()/took.Seconds(), "x-floor")
+	b.ReportMetric(float64(b.N)/proxied.Seconds(), "proxy/s")
+	b.ReportMetric(proxied.Seconds()/took.Seconds(), "x-proxy")
+	b.ReportMetric(float64(spent.Microseconds())/1e3/float64(b.N), "cpu-ms/turn")
+}
+
+// in64Threads does something with each number from first to last, 64 at a time,
+// and returns when all is done.
+func in64Threads(first, last int, do func(i, thread int)) {
+	numbers := make(chan int)
 	var threads sync.WaitGroup
-	spent := cpuTime(b)
-	b.ResetTimer()
 	for thread := range 64 {
 		threads.Go(func() {
-			for i := range turns {
-				w.say(b, i, thread)
-				w.await(b, i)
+			for i := range numbers {
+				do(i, thread)
 			}
 		})
 	}
-	for i := 1; i <= b.N; i++ {
-		turns <- i
+	for i := first; i <= last; i++ {
+		numbers <- i
 	}
-	close(turns)
+	close(numbers)
 	threads.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
-	b.ReportMetric(float64((cpuTime(b)-spent).Microseconds())/1e3/float64(b.N), "cpu-ms/turn")
 }
 
 // cpuTime is what this process has taken of the processors so far.
@@ -134,6 +163,9 @@ func quantile(all []time.Duration, q float64) time.Duration {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
+// benchKey is as long as real ones are: what a provider says is searched for it.
+const benchKey = "bench-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p"
+
 // workshop is a house on a real store with its providers on loopback. Its
 // platform is in the process and takes no time.
 type workshop struct {
@@ -141,10 +173,10 @@ type workshop struct {
 	lead, standIn *httptest.Server
 	leadFails     bool
 	thinking      time.Duration // before every answer
-	client        *http.Client  // of the bare failover
-	body          []byte        // of the last request to the lead
+	client        *http.Client  // of the floors
 
 	mu     sync.Mutex
+	body   []byte    // of the last request
 	failed time.Time // when the last byte of the last failure left
 	hopped time.Time // when the stand-in was asked last
 	turns  map[int]*benchTurn
@@ -153,7 +185,7 @@ type workshop struct {
 func newWorkshop(b *testing.B) *workshop {
 	b.Helper()
 	w := &workshop{
-		client: &http.Client{Transport: &http.Transport{}},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		turns:  map[int]*benchTurn{},
 	}
 	b.Cleanup(w.client.CloseIdleConnections)
@@ -175,7 +207,7 @@ func newWorkshop(b *testing.B) *workshop {
 	}
 	transport := llm.NewTransport(nil, c.Timeouts.request())
 	b.Cleanup(transport.CloseIdle)
-	key := []core.Secret{core.NewSecret("key")}
+	key := []core.Secret{core.NewSecret(benchKey)}
 	w.house, err = build(parts{
 		config: c, store: st, platform: func(core.Thread) (core.Platform, bool) { return w, true },
 		client: c.clients(transport, &script.Script{}), keys: map[string][]core.Secret{"lead": key, "second": key},
@@ -246,7 +278,7 @@ func (w *workshop) answer(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.mu.Lock()
-	w.turns[turn].away = time.Since(begun)
+	w.body, w.turns[turn].away = body, time.Since(begun)
 	w.mu.Unlock()
 	rw.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprintf(rw, `data: {"choices":[{"index":0,"delta":{"content":%q}}]}
@@ -261,16 +293,38 @@ data: [DONE]
 // bareFailover sends the last body to the lead and, since that fails, to the
 // stand-in.
 func (w *workshop) bareFailover(b *testing.B) {
-	for _, url := range []string{w.lead.URL, w.standIn.URL} {
-		resp, err := w.client.Post(url+"/v1/chat/completions", "application/json", bytes.NewReader(w.body))
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, err = io.Copy(io.Discard, resp.Body)
-		if err = errors.Join(err, resp.Body.Close()); err != nil {
-			b.Fatal(err)
-		}
+	w.ask(b, w.lead.URL)
+	w.ask(b, w.standIn.URL)
+}
+
+// ask sends the last body to a provider, as a program would that does nothing
+// else.
+func (w *workshop) ask(b *testing.B, url string) {
+	w.mu.Lock()
+	body := w.body
+	w.mu.Unlock()
+	resp, err := w.client.Post(url+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		b.Error(err)
+		return
 	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode == http.StatusBadGateway {
+		b.Error(resp.Status, err)
+	}
+}
+
+// handOn is a bare proxy in front of the lead.
+func (w *workshop) handOn(rw http.ResponseWriter, r *http.Request) {
+	resp, err := w.client.Post(w.lead.URL+r.URL.Path, r.Header.Get("Content-Type"), r.Body)
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	rw.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+	rw.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(rw, resp.Body) // what is missing breaks the caller's reading
 }
 
 // benchTurn is one turn on its way.
