@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ const (
 // methods are safe for concurrent use. The zero value hides nothing.
 type Veil struct {
 	mu     sync.RWMutex
+	values map[string]bool // as they were given
 	pieces map[string]bool // of veilPiece bytes each
 	whole  []string        // forms that are shorter than that
 	first  [256]bool       // how pieces begin
@@ -45,12 +47,13 @@ func (v *Veil) Add(values ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.pieces == nil {
-		v.pieces = map[string]bool{}
+		v.values, v.pieces = map[string]bool{}, map[string]bool{}
 	}
 	for _, value := range values {
-		if len(value) < veilLeast {
+		if len(value) < veilLeast || v.values[value] {
 			continue
 		}
+		v.values[value] = true
 		for _, form := range veilForms(value) {
 			if len(form) < veilPiece {
 				v.whole = append(v.whole, form)
@@ -62,6 +65,13 @@ func (v *Veil) Add(values ...string) {
 			}
 		}
 	}
+}
+
+// knows reports whether adding values would change nothing.
+func (v *Veil) knows(values []string) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return !slices.ContainsFunc(values, func(value string) bool { return len(value) >= veilLeast && !v.values[value] })
 }
 
 // veilForms are the ways in which a value is written.

@@ -48,6 +48,17 @@ func TestVeilOfAClientIsMadeOnce(t *testing.T) {
 	if n := testing.AllocsPerRun(20, func() { tr.Attempt(secrets...).Hide(said) }); n > 20 {
 		t.Errorf("%v allocations for each attempt", n)
 	}
+	knowing := NewTransport(nil, Timeouts{})
+	knowing.Veil = NewVeil(secrets...)
+	if got := string(knowing.Attempt(secrets...).Hide(said)); got != "the key "+masked+" of "+masked+" is wrong" {
+		t.Errorf("where the program knows them: %q", got)
+	}
+	if knowing.veilOf(secrets) != nothing {
+		t.Error("what the program knows is looked for twice")
+	}
+	if knowing.veilOf(append(secrets, "sk-of-another-9876543210")) == nothing {
+		t.Error("what the program does not know is not looked for")
+	}
 	for _, other := range [][]string{{"sk-of-another-9876543210"}, {"sk-of-another-9876543210", secrets[0]}} {
 		want := strings.ReplaceAll(string(said), secrets[0], masked)
 		if len(other) == 1 {
