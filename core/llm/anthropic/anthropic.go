@@ -132,9 +132,10 @@ func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 			f.Provider, f.Model, f.Now = c.cfg.Provider, req.Model, c.cfg.Now()
 			yield(llm.Event{}, llm.Classify(f))
 		}
-		stream := c.messages.NewStreaming(ctx, c.encode(req), c.optionsFor(attempt, req)...)
+		w := &wire{attempt: attempt}
+		stream := c.messages.NewStreaming(ctx, c.encode(req), c.optionsFor(w, req)...)
 		defer stream.Close()
-		if !attempt.Streaming() {
+		if !attempt.Streaming() && !w.whole {
 			fail(attempt.Failure(ctx, transportError(stream.Err())))
 			return
 		}
@@ -151,8 +152,8 @@ func (c *client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Even
 	}
 }
 
-func (c *client) optionsFor(attempt *llm.Attempt, req llm.Request) []option.RequestOption {
-	opts := []option.RequestOption{option.WithHTTPClient(attempt)}
+func (c *client) optionsFor(w *wire, req llm.Request) []option.RequestOption {
+	opts := []option.RequestOption{option.WithHTTPClient(w)}
 	if c.vendor && !c.cfg.Bearer && !c.cfg.NoRefusalFallback {
 		opts = append(opts,
 			option.WithHeaderAdd("anthropic-beta", fallbackBeta),
