@@ -93,6 +93,9 @@ var vendorCodes = map[family]map[string]Reason{
 	familyGoogle: {
 		"api_key_invalid":               Auth,
 		"api_key_expired":               Auth,
+		"api_key_service_blocked":       Auth, // the key may not do this, but lives
+		"api_key_http_referrer_blocked": Auth,
+		"api_key_ip_address_blocked":    Auth,
 		"access_token_expired":          Auth,
 		"access_token_type_unsupported": Auth,
 		"credentials_missing":           Auth,

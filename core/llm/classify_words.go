@@ -330,6 +330,7 @@ var wordTable = []struct {
 		premium request|requests ... limit|quota|allowance|exhausted|exceeded
 		free models per day
 		call volume quota
+		monatliches|chentliches|gliches limit
 		tageslimit|wochenlimit|monatslimit|nutzungslimit|kontingent .. erreicht|berschritten|aufgebraucht|ersch
 		mite diario|semanal|mensual|mensal
 		cuota .. agotada|excedida|superada
@@ -346,6 +347,7 @@ var wordTable = []struct {
 		reached|exceeded|hit ... spend|spending limit|cap
 		budget .. exceeded|exhausted|reached
 		exceeded .. budget
+		exceededtokenbudget|exceededbudget
 	`},
 	{sig: sigOverload, phrases: `
 		too many connections
@@ -402,6 +404,10 @@ var wordTable = []struct {
 		not allowed for this organization
 		no longer a member
 		permanently disabled|banned|suspended|blocked
+		ssel|konto wurde|ist .. deaktiviert|gesperrt|widerrufen
+		clave|cuenta ... revocada|suspendida|desactivada|bloqueada
+		conta .. suspensa|desativada|bloqueada
+		compte .. suspendu|sactiv|bloqu
 	`},
 	{sig: sigModel, phrases: `
 		model .. deactivated|disabled
@@ -624,6 +630,10 @@ var wordTable = []struct {
 		unexpected token
 		timeout|timeouts
 		time out
+		zeit berschreitung
+		tiempo de espera
+		tempo limite
+		lai .. pass
 		timed out
 		timedout
 		deadline exceeded
@@ -662,6 +672,8 @@ var wordTable = []struct {
 		handshake error|failure|failed
 		ssl error
 		certificate verify failed
+		failed to verify certificate
+		certificate signed by unknown
 		certificate .. expired|invalid
 		eof
 		aborterror

@@ -271,6 +271,20 @@ func TestVendors(t *testing.T) {
 		{"any", 403, nil, `{"error":"Saldo insuficiente. Adicione créditos à sua conta."}`, Billing, 0},
 		{"any", 400, nil, `{"error":"Muitas solicitações. Tente novamente em 10 segundos."}`, RateLimit, 10 * time.Second},
 
+		{"google", 403, nil, `{"error":{"code":403,"message":"Requests from referer <empty> are blocked.","status":"PERMISSION_DENIED","details":[{"reason":"API_KEY_HTTP_REFERRER_BLOCKED"}]}}`, Auth, 0},
+		{"litellm", 401, nil, `{"error":{"message":"Authentication Error, ExceededTokenBudget: Current spend for token: 7.2e-05; Max Budget for Token: 2e-07","type":"auth_error","code":"401"}}`, Billing, 0},
+		{"any", 0, nil, `Post "https://host.test/v1": tls: failed to verify certificate: x509: certificate signed by unknown authority`, Timeout, 0},
+		{"any", 402, nil, `{"error":"本月用量已达上限，下月1日重置"}`, RateLimit, 0},
+		{"any", 402, nil, `{"error":"Monatliches Limit erreicht"}`, RateLimit, 0},
+		{"any", 402, nil, `{"error":"Límite mensual alcanzado"}`, RateLimit, 0},
+		{"any", 400, nil, `{"error":"API密钥已过期"}`, Auth, 0},
+		{"any", 400, nil, `{"error":"该模型已下架"}`, ModelNotFound, 0},
+		{"any", 403, nil, `{"error":"Su clave de API ha sido revocada"}`, AuthPermanent, 0},
+		{"any", 403, nil, `{"error":"Ihr API-Schlüssel wurde deaktiviert"}`, AuthPermanent, 0},
+		{"any", 403, nil, `{"error":"アカウントが停止されています"}`, AuthPermanent, 0},
+		{"any", 0, nil, `Zeitüberschreitung der Anforderung`, Timeout, 0},
+		{"any", 0, nil, `Tiempo de espera agotado`, Timeout, 0},
+
 		// Waits in odd units and places.
 		{"any", 429, header{"Retry-After": "1m30s"}, ``, RateLimit, 90 * time.Second},
 		{"any", 429, header{"X-Ratelimit-Reset-After": "4.5"}, ``, RateLimit, 4500 * time.Millisecond},
