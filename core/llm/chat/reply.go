@@ -81,6 +81,7 @@ type reader struct {
 	attempt *llm.Attempt
 
 	text    strings.Builder
+	inline  inline
 	refusal strings.Builder
 	thought thoughts
 	calls   calls
@@ -119,6 +120,12 @@ func (r *reader) read(ctx context.Context, resp *http.Response, yield func(llm.E
 			return false, nil
 		}
 	}
+	if rest := r.inline.rest(); rest != "" {
+		r.text.WriteString(rest)
+		if !yield(llm.Event{Kind: llm.TextEvent, Text: rest}, nil) {
+			return false, nil
+		}
+	}
 	return true, r.judge(ctx, events.Err())
 }
 
@@ -142,6 +149,10 @@ func (r *reader) readWhole(ctx context.Context, resp *http.Response, yield func(
 	}
 	c.Choices[0].Delta = c.Choices[0].Message
 	thinking, text := r.add(c, data)
+	if rest := r.inline.rest(); rest != "" {
+		r.text.WriteString(rest)
+		text += rest
+	}
 	if err := r.excess(); err != nil {
 		return none(err)
 	}
@@ -204,14 +215,15 @@ func (r *reader) add(c chunk, data []byte) (thinking, text string) {
 	}
 	first := c.Choices[0]
 	d := first.Delta
-	r.text.WriteString(d.Content.text)
+	aloud, said := r.inline.take(d.Content.text)
+	r.text.WriteString(said)
 	r.refusal.WriteString(d.Refusal)
 	r.calls.add(d.ToolCalls)
 	if reason := first.reason(); reason != "" && r.reason == "" {
 		r.reason = reason
 		r.attempt.EndWithin(usageWait)
 	}
-	return d.Content.thinking + r.thought.add(d), d.Content.text
+	return d.Content.thinking + r.thought.add(d) + aloud, said
 }
 
 // reason is the finish reason. A router's own word for an upstream failure is
