@@ -138,3 +138,19 @@ func TestRuleAboutBotsReachesTheAccounts(t *testing.T) {
 		}
 	}
 }
+
+// Where no account is left, the end says of each what to do.
+func TestEndOfAllAccounts(t *testing.T) {
+	var accounts []*account
+	for _, name := range []string{"discord", "slack"} {
+		accounts = append(accounts, &account{
+			name:       name,
+			run:        func(context.Context, core.Handler) error { return errors.New("the token of " + name + " is wrong") },
+			connection: func() core.Connection { return core.Connection{} },
+		})
+	}
+	err := live(t.Context(), &house{}, accounts, slog.New(slog.DiscardHandler))
+	if err == nil || err.Error() != "discord: the token of discord is wrong; slack: the token of slack is wrong" {
+		t.Errorf("the end says %v", err)
+	}
+}

@@ -145,7 +145,7 @@ func (s *setup) listen(log *slog.Logger, ready func(context.Context) []string) (
 }
 
 // live runs the accounts. It returns when the context ends, or when no account
-// is left.
+// is left; then its error says of each what was wrong.
 func live(ctx context.Context, h *house, accounts []*account, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -169,24 +169,29 @@ func live(ctx context.Context, h *house, accounts []*account, log *slog.Logger) 
 		select {
 		case <-ctx.Done():
 			return nil
-		case a := <-ended:
+		case <-ended:
 			if left--; left == 0 && ctx.Err() == nil {
-				return errors.New(a.state())
+				return errors.New(strings.Join(troubles(accounts), "; "))
 			}
 		}
 	}
 	return nil
 }
 
-// unready is what keeps the bot from its job. There is no store before it is
-// open.
-func unready(ctx context.Context, st *watchedStore, accounts []*account) []string {
-	var list []string
+// troubles is what is wrong with each account that has something.
+func troubles(accounts []*account) (list []string) {
 	for _, a := range accounts {
 		if s := a.state(); s != "" {
 			list = append(list, s)
 		}
 	}
+	return list
+}
+
+// unready is what keeps the bot from its job. There is no store before it is
+// open.
+func unready(ctx context.Context, st *watchedStore, accounts []*account) []string {
+	list := troubles(accounts)
 	if st == nil {
 		return append(list, "store: not open yet")
 	}

@@ -112,6 +112,9 @@ func (ev *evidence) decide(f Failure) verdict {
 	if v := transport(f); v.reason != "" {
 		return v
 	}
+	if status >= 300 && status < 400 { // nobody follows it: what is asked there would have the key
+		return verdict{reason: Unclassified, evidence: "redirect"}
+	}
 	if f.Empty || status < 400 && f.Err == nil && ev.silent() {
 		return verdict{reason: EmptyResponse, evidence: "nothing came back"}
 	}

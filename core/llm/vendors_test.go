@@ -157,6 +157,8 @@ func TestVendors(t *testing.T) {
 		{"any", 504, nil, "<html>\r\n<head><title>504 Gateway Time-out</title></head>\r\n<body>\r\n<center><h1>504 Gateway Time-out</h1></center>\r\n<hr><center>nginx/1.24.0</center>\r\n</body>\r\n</html>", Timeout, 0},
 		{"any", 429, nil, `error code: 1015`, RateLimit, 0},
 		{"any", 524, nil, `{"type":"https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/error-524/","title":"Error 524: A timeout occurred","status":524,"detail":"The origin web server timed out responding to this request.","error_code":524,"error_name":"origin_response_timeout","retryable":true,"retry_after":120}`, Timeout, 120 * time.Second},
+		{"any", 302, header{"Location": "https://login.test/"}, ``, Unclassified, 0},
+		{"any", 301, nil, `<html><head><title>301 Moved Permanently</title></head></html>`, Timeout, 0},
 		{"any", 503, nil, `no healthy upstream`, ServerError, 0},
 		{"any", 503, nil, `upstream connect error or disconnect/reset before headers. reset reason: overflow`, Timeout, 0},
 		{"any", 504, nil, `{"error":{"code":"FUNCTION_INVOCATION_TIMEOUT","message":"An error occurred with your deployment"}}`, Timeout, 0},
