@@ -143,7 +143,13 @@ func (w *Writer) Text(s string) {
 
 // said is what was said so far, as people are to see it. The lock is held, or
 // the preview is over.
-func (w *Writer) said() string { return core.WithoutDirectives(w.text.String(), true) }
+func (w *Writer) said() string { return forPeople(w.text.String(), true) }
+
+// forPeople is a model's text as people are to see it; growing tells that it
+// goes on.
+func forPeople(text string, growing bool) string {
+	return core.WithoutDirectives(core.WithoutControls(text), growing)
+}
 
 // Discard drops the text so far and reports true, or reports false and keeps it
 // if people saw some of it, or will: a preview is shown or on its way.
@@ -169,7 +175,7 @@ func (w *Writer) Shown() bool {
 // is blank or says that there is nothing to say.
 func (w *Writer) Finish(text string) []Row {
 	w.end()
-	text = core.WithoutDirectives(text, false)
+	text = forPeople(text, false)
 	if t := core.Trim(text); t == "" || t == NoReply {
 		return w.rows(nil, nil)
 	}

@@ -359,8 +359,23 @@ func TestAnAnswerThatIsTooLongForThePlaceIsCut(t *testing.T) {
 	})
 }
 
+// What a model writes steers nobody's terminal, in a preview or at the end.
+func TestControlCharactersAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		w, a := writing(t, f, nil)
+		defer w.stop()
+		const text = "one\x1b]0;title\a\r\ntwo\x00 three"
+		a.Text(text)
+		time.Sleep(2 * time.Second)
+		w.expect("c", "one]0;title\ntwo three")
+		w.finish(a, text+"\u009b2J.")
+		w.expect("c", "one]0;title\ntwo three2J.")
+	})
+}
+
 func TestNothingToSay(t *testing.T) {
-	for _, text := range []string{"NO_REPLY", " NO_REPLY\n", "", "\n"} {
+	for _, text := range []string{"NO_REPLY", " NO_REPLY\n", "", "\n", "\x00\r\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
 			w, a := writing(t, f, nil)
