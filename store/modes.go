@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +25,6 @@ func (s *Store) closeModes() {
 	}
 	dir := filepath.Dir(s.path)
 	if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&0o077 != 0 {
-		s.log.Warn("others may look into the folder of the store; its files are closed to them. Run chmod 700 on the folder if nothing else is in it", "folder", dir, "mode", st.Mode().Perm().String())
+		s.log.Warn("others may look into the folder of the store; its files are closed to them. Run chmod 700 on the folder if nothing else is in it", "folder", dir, "mode", fmt.Sprintf("%04o", st.Mode().Perm()))
 	}
 }
