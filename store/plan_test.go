@@ -48,16 +48,7 @@ func TestQueriesUseTheirIndex(t *testing.T) {
 		theirPartQuery,
 		withdrawQuery,
 	} {
-		n := strings.Count(query, "?")
-		steps, err := list(t.Context(), s, func(sc scanner) (detail string, err error) {
-			var id, parent, unused int
-			err = sc.Scan(&id, &parent, &unused, &detail)
-			return detail, err
-		}, "EXPLAIN QUERY PLAN "+query, make([]any, n)...)
-		if err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-		for _, step := range steps {
+		for _, step := range planOf(t, s, query) {
 			if strings.Contains(step, "TEMP B-TREE") || strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "USING INDEX inbox_waiting") && !strings.Contains(step, "USING INDEX delivery_open") {
 				t.Errorf("%s:\n%s", query, step)
 			}

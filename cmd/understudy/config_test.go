@@ -221,15 +221,20 @@ func TestConfigProviders(t *testing.T) {
 	}
 }
 
-func TestConfigPromptFile(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
+// folder is an empty one, and what writes a file there and names it.
+func folder(t *testing.T) (dir string, write func(name, text string) string) {
+	dir = t.TempDir()
+	return dir, func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
+}
+
+func TestConfigPromptFile(t *testing.T) {
+	dir, write := folder(t)
 	write("kind.md", "Be kind.")
 	write("binary", "\xff\xfe")
 	path := write("good.jsonc", `{"agents": {"defaults": {"systemPrompt": {"file": "kind.md"}}, "list": [{"id": "x", "systemPrompt": {"file": "./kind.md"}}]}}`)
@@ -362,14 +367,7 @@ func checkWords(t *testing.T, v reflect.Value) {
 
 // A configuration, or a system prompt in a file, is not read at any size.
 func TestConfigFilesThatAreTooLarge(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	_, write := folder(t)
 	large := write("large.jsonc", "{}"+strings.Repeat(" ", largestConfig-1))
 	if _, err := loadConfig(large); err == nil || err.Error() != "reading the configuration: "+large+" is larger than 1024 KiB" {
 		t.Errorf("a large file gives %v", err)

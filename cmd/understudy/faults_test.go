@@ -69,6 +69,7 @@ func TestStoreFaults(t *testing.T) {
 				t.Fatalf("the bell rang for %d messages", n)
 			}
 			t.Logf("%d statements; it goes %q", counter.seen, want.shows)
+			plays, struck := 0, 0
 			for _, s := range []strike{diskError, lateError, lockError, fullError, crashBefore, crashAfter, crashTwice, longFull} {
 				for at := 1; at <= counter.seen; at++ {
 					if how != "all" && luck.IntN(sampled) > 0 {
@@ -80,10 +81,16 @@ func TestStoreFaults(t *testing.T) {
 						got := perform(t, empty, x, sab)
 						compareTrials(t, sab, got, want)
 					})
+					if plays++; sab.hit != "" {
+						struck++
+					}
 					if !ok {
 						t.Logf("%s of %q: %s: %s", name, x.name, how, sab.hit)
 					}
 				}
+			}
+			if struck*2 < plays { // plays without a strike show nothing
+				t.Errorf("only %d of %d plays were struck", struck, plays)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ var harmless = map[string]string{
 	"core/delivery/working.go Working":   "indicate is rescued",
 	"core/linger.go Linger":              "only waits",
 	"core/delivery/writer.go Text":       "stream is rescued",
-	"core/llm/transport.go deadline":     "cancels a request",
+	"core/llm/deadline.go deadline":      "cancels a request",
 	"sessions/bot.go Stop":               "only waits",
 	"sessions/pairing.go watchGuests":    "lookAfterGuests is rescued",
 	"sessions/summarise.go ask":          "only waits",

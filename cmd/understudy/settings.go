@@ -123,12 +123,16 @@ func (c *config) offered() []llm.Ref {
 
 // candidates are the models that some chain holds.
 func (c *config) candidates() []llm.Ref {
-	var list []llm.Ref
 	models := []failover.Models{c.Agents.Defaults.Model}
 	for _, id := range c.agentIDs() {
 		models = append(models, c.Agents.Entries[id].Model)
 	}
-	for _, m := range models {
+	return withModels(nil, models)
+}
+
+// withModels is a list with the models of some chains that it does not have.
+func withModels(list []llm.Ref, chains []failover.Models) []llm.Ref {
+	for _, m := range chains {
 		for _, r := range append([]llm.Ref{m.Primary}, m.Fallbacks...) {
 			if r != (llm.Ref{}) && !slices.Contains(list, r) {
 				list = append(list, r)

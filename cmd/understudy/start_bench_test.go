@@ -27,7 +27,7 @@ func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(dir, "understudy")
 	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			b.Skip("there is no go tool to build the program with")
+			b.Skip("NOT MEASURED: there is no go tool to build the program with")
 		}
 		b.Fatalf("building the program: %v\n%s", err, out)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"understudy/admin"
@@ -78,17 +77,9 @@ func models(ctx context.Context, p failover.Profile) ([]string, error) {
 
 // named are the models that some chain holds, those for images included.
 func (c *config) named() []llm.Ref {
-	list := c.candidates()
 	images := []failover.Models{c.Agents.Defaults.ImageModel}
 	for _, id := range c.agentIDs() {
 		images = append(images, c.Agents.Entries[id].ImageModel)
 	}
-	for _, m := range images {
-		for _, r := range append([]llm.Ref{m.Primary}, m.Fallbacks...) {
-			if r != (llm.Ref{}) && !slices.Contains(list, r) {
-				list = append(list, r)
-			}
-		}
-	}
-	return list
+	return withModels(c.candidates(), images)
 }
